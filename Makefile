@@ -1,0 +1,48 @@
+# Everything here sets itself up: Python 3.11 or later, pip and make are all it needs.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test check format bench soak clean
+
+demo: $(VENV)/ready
+	@$(BIN)/fencepost demo --input docs/samples/jobs.json
+
+test: $(VENV)/ready-dev
+	$(BIN)/python -m pytest
+
+check: $(VENV)/ready-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(VENV)/ready-dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/ready-bench
+	$(BIN)/python -m tests.bench
+
+soak: $(VENV)/ready-dev
+	$(BIN)/python -m tests.soak
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info
+
+# Each stamp is a finished environment; a changed pyproject.toml or constraints.txt makes it anew.
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/ready: pyproject.toml setup.py constraints.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
+	@touch $@
+
+$(VENV)/ready-dev: requirements-dev.txt $(VENV)/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+		--editable '.[postgres,http]' --requirement requirements-dev.txt
+	@touch $@
+
+$(VENV)/ready-bench: requirements-bench.txt $(VENV)/ready-dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+		--requirement requirements-bench.txt
+	@touch $@

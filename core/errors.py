@@ -1,0 +1,102 @@
+"""Every error that Fencepost raises, as one tree.
+
+    FencepostError
+    ├── InvalidInput          a value breaks a rule of docs/reference/contract.md §3
+    │   └── LimitExceeded     … because it is too large, too long or too many
+    ├── IdentityConflict      an id is bound to another text or another effect
+    ├── LeaseLost             the claim no longer holds the job: its fence or its lease has passed
+    ├── ReceiptConflict       the receipt that is stored is not the one that was expected
+    ├── LedgerError           the ledger, not the request, is at fault
+    │   ├── LedgerCorrupt     what is stored cannot be read, or misses a part
+    │   ├── LedgerBusy        a lock or a connection was not had in time: try again
+    │   ├── LedgerFailed      the engine failed; its own error is the cause
+    │   ├── LedgerVersion     made by a newer program, or not yet migrated
+    │   └── Unsupported       this kind of ledger does not have that verb
+    ├── PluginError           a plugin breaks a rule, or its settings do
+    │   └── EffectNotFound    no loaded plugin has that effect
+    └── Signal                not an error: what an effect raises to say how to go on
+        ├── Retry             try again, after this delay
+        ├── Reject            never try again: the job is dead
+        └── Hold              nobody knows whether it was applied: an operator decides
+
+A refused move of a job is no error: the verbs answer ``False`` (see ``ledger.py``).
+A message says what is wrong, where, and what to do next.
+"""
+
+from __future__ import annotations
+
+
+class FencepostError(Exception):
+    """The root of the tree above."""
+
+
+class InvalidInput(FencepostError):
+    """A value breaks a rule; the message names the record, the field and the rule."""
+
+
+class LimitExceeded(InvalidInput):
+    """A value is well formed but larger than what is carried."""
+
+
+class IdentityConflict(FencepostError):
+    """An id permanently binds its first text and its effect; another one was given."""
+
+
+class LeaseLost(FencepostError):
+    """The claim no longer holds the job; whatever it did, it must not report success."""
+
+
+class ReceiptConflict(FencepostError):
+    """A stored receipt differs from the one that was expected; the stored one stays as it is."""
+
+
+class LedgerError(FencepostError):
+    """The ledger, not the request, is at fault."""
+
+
+class LedgerCorrupt(LedgerError):
+    """What is stored cannot be read or misses a part; nothing was changed."""
+
+
+class LedgerBusy(LedgerError):
+    """A lock or a connection was not had in time; nothing was changed, try again."""
+
+
+class LedgerFailed(LedgerError):
+    """The engine under the ledger failed; ``__cause__`` is its own error."""
+
+
+class LedgerVersion(LedgerError):
+    """The ledger's schema is not the one this program works with."""
+
+
+class Unsupported(LedgerError):
+    """This kind of ledger does not have that verb; the message names one that does."""
+
+
+class PluginError(FencepostError):
+    """A plugin, or what it was configured with, breaks a rule of the interface."""
+
+
+class EffectNotFound(PluginError):
+    """No loaded plugin has an effect of that name."""
+
+
+class Signal(FencepostError):
+    """What an effect raises to say how its job goes on; never an error of the program."""
+
+
+class Retry(Signal):
+    """Not applied; try again ``after_s`` seconds from now, or after the usual backoff if None."""
+
+    def __init__(self, reason: str = "the effect asked for a retry", *, after_s: float | None = None) -> None:
+        super().__init__(reason)
+        self.after_s = after_s
+
+
+class Reject(Signal):
+    """Not applied, and no further attempt can change that: the job is dead at once."""
+
+
+class Hold(Signal):
+    """It is unknown whether the effect was applied, or a person must look: the job is held."""

@@ -1,0 +1,16 @@
+"""Idempotency keys: the same for every attempt of a job, different for any other input."""
+
+from __future__ import annotations
+
+import hashlib
+
+
+def idempotency_key(namespace: str, effect: str, id: str, input_sha256: str) -> str:
+    """``fp1-`` and 40 hex digits of SHA-256 over the four parts, each followed by a NUL byte.
+
+    Neither the attempt nor the fence is part of it: a receiver must recognise every repetition.
+    """
+    digest = hashlib.sha256()
+    for part in (namespace, effect, id, input_sha256):
+        digest.update(part.encode("utf-8") + b"\0")
+    return f"fp1-{digest.hexdigest()[:40]}"

@@ -1,0 +1,132 @@
+"""Receipts: what an effect did, written once; and the rules by which two of them are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from .documents import JSON, canonical, compact
+from .errors import InvalidInput, LimitExceeded, ReceiptConflict
+from .inputs import check_name
+from .job import DEFAULT_EFFECT
+
+MAX_OUTCOME_BYTES: Final = 64 * 1024
+RESERVED: Final = frozenset({"id", "input_sha256", "effect", "effect_version"})
+"""Keys of a receipt that belong to Fencepost; no outcome may use them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The immutable record that an effect was applied to an input."""
+
+    id: str
+    input_sha256: str
+    outcome: Mapping[str, JSON] = field(default_factory=dict)
+    effect: str = DEFAULT_EFFECT
+    effect_version: str | None = None
+
+    def document(self) -> dict[str, JSON]:
+        """The receipt as it is stored. The default effect's receipts do not name their effect."""
+        head: dict[str, JSON] = {"id": self.id, "input_sha256": self.input_sha256}
+        if self.effect != DEFAULT_EFFECT:
+            head["effect"] = self.effect
+            if self.effect_version is not None:
+                head["effect_version"] = self.effect_version
+        return head | dict(self.outcome)
+
+    def same_as(self, other: Receipt) -> bool:
+        """Equal by value and JSON type; the order of keys does not matter."""
+        return (
+            self.id == other.id
+            and self.input_sha256 == other.input_sha256
+            and self.effect == other.effect
+            and self.effect_version == other.effect_version
+            and canonical(self.outcome) == canonical(other.outcome)
+        )
+
+    @classmethod
+    def from_document(cls, document: object) -> Receipt:
+        """Read a stored receipt.
+
+        Raises:
+            InvalidInput: a part is missing or of the wrong type.
+        """
+        if not isinstance(document, dict):
+            raise InvalidInput("a receipt must be a JSON object")
+        outcome = dict(document)
+        id, digest = outcome.pop("id", None), outcome.pop("input_sha256", None)
+        effect, version = outcome.pop("effect", DEFAULT_EFFECT), outcome.pop("effect_version", None)
+        check_name(id, "id")
+        if not isinstance(digest, str):
+            raise InvalidInput("a receipt must carry input_sha256 as a string")
+        check_name(effect, "effect")
+        if not (version is None or isinstance(version, str)):
+            raise InvalidInput("effect_version of a receipt must be a string")
+        return cls(id, digest, outcome, effect, version)
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The receipt that is now stored, and whether it was there before."""
+
+    receipt: Receipt
+    reused: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """One finished attempt: store its receipt, and complete the job under this fence."""
+
+    id: str
+    version: int
+    receipt: Receipt
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What became of a settlement.
+
+    ``completed`` False without a conflict means that the lease was lost; the receipt is stored all the same.
+    """
+
+    id: str
+    version: int
+    completed: bool
+    reused: bool
+    conflict: bool
+
+
+def check_outcome(value: object) -> dict[str, JSON]:
+    """Return the outcome of an effect if it can stand in a receipt.
+
+    Raises:
+        InvalidInput: not a JSON object, or it uses a reserved key.
+        LimitExceeded: more than 64 KiB as JSON.
+    """
+    if not isinstance(value, dict):
+        raise InvalidInput(f"an effect's outcome must be a JSON object (a dict), not {type(value).__name__}")
+    if not value.keys().isdisjoint(RESERVED):
+        raise InvalidInput(f"an effect's outcome may not use the key {sorted(RESERVED & value.keys())[0]!r}")
+    for key in value:
+        if not isinstance(key, str):
+            raise InvalidInput(f"an effect's outcome has the key {key!r}, which is no string")
+    try:
+        size = len(compact(value).encode("utf-8"))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"an effect's outcome is not JSON: {error}") from error
+    if size > MAX_OUTCOME_BYTES:
+        raise LimitExceeded(f"an effect's outcome has {size:,} bytes, at most {MAX_OUTCOME_BYTES:,} are allowed")
+    return value
+
+
+def conflict(stored: Receipt, expected: Receipt) -> ReceiptConflict:
+    """The error that says in which part two receipts of one id differ."""
+    for part in ("input_sha256", "effect", "effect_version", "outcome"):
+        mine, theirs = getattr(expected, part), getattr(stored, part)
+        if canonical(mine) != canonical(theirs):
+            return ReceiptConflict(
+                f"receipt of {stored.id!r}: the stored {part} is {canonical(theirs):.120}, expected was "
+                f"{canonical(mine):.120}; the stored receipt stays, look at both before you resolve the job"
+            )
+    return ReceiptConflict(f"receipt of {stored.id!r}: it is not the one that was expected")
