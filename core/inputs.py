@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Final
 
@@ -166,7 +166,9 @@ def check_request(jobs: Iterable[NewJob]) -> list[NewJob]:
     if not request:
         raise InvalidInput("the request holds no records; 1 to 10,000 are allowed")
     if len(request) > MAX_RECORDS:
-        raise LimitExceeded(f"the request holds {len(request):,} records, at most {MAX_RECORDS:,} are allowed")
+        raise LimitExceeded(
+            f"the request holds {len(request):,} records, at most {MAX_RECORDS:,} are allowed"
+        )
     seen: dict[str, int] = {}
     for place, job in enumerate(request, 1):
         try:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Final, Literal
 
+from .errors import InvalidInput
+
 State = Literal["queued", "running", "completed", "dead", "held"]
 Decision = Literal["applied", "retry", "fail"]
 
@@ -29,6 +31,9 @@ EXPIRED: Final = "expired"
 ATTEMPT_LOST: Final = "attempt lost after its start"
 EXHAUSTED: Final = "max attempts exceeded"
 FAILED_BY_OPERATOR: Final = "resolved as failed"
+
+MAX_CLAIM: Final = 10_000
+"""How many jobs one claim takes at most."""
 
 SETTLE_LIMIT: Final = 1_000
 """How many jobs one claim settles at most, so that a backlog of lapsed jobs never makes one claim long."""
@@ -133,6 +138,16 @@ class ClaimRequest:
     exhausted_error: str = EXHAUSTED
     expired_error: str = EXPIRED
     lost_error: str = ATTEMPT_LOST
+
+    def __post_init__(self) -> None:
+        for what, value, most in (
+            ("lease_ms", self.lease_ms, None),
+            ("max_attempts", self.max_attempts, None),
+            ("limit", self.limit, MAX_CLAIM),
+        ):
+            if value < 1 or (most is not None and value > most):
+                range_ = "1 or more" if most is None else f"between 1 and {most:,}"
+                raise InvalidInput(f"{what} is {value}, it must be {range_}")
 
     def serves(self, job: Job) -> bool:
         """Whether the claim covers the job's queue and effect."""
@@ -357,6 +372,7 @@ def resolve(job: Job, *, now_ms: int, decision: Decision, error: str = FAILED_BY
 
 
 # -- Shared by the moves -----------------------------------------------------------------------------------
+
 
 def _left(job: Job, state: State) -> Job:
     """The job in another state under a new fence, so that whoever held it is refused."""

@@ -116,7 +116,9 @@ def check_outcome(value: object) -> dict[str, JSON]:
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(f"an effect's outcome is not JSON: {error}") from error
     if size > MAX_OUTCOME_BYTES:
-        raise LimitExceeded(f"an effect's outcome has {size:,} bytes, at most {MAX_OUTCOME_BYTES:,} are allowed")
+        raise LimitExceeded(
+            f"an effect's outcome has {size:,} bytes, at most {MAX_OUTCOME_BYTES:,} are allowed"
+        )
     return value
 
 

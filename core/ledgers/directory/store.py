@@ -1,0 +1,254 @@
+"""The folder of a directory ledger: its files read and written under the lock, and nothing about jobs' rules.
+
+DIR/ledger.lock   DIR/jobs.json   DIR/inputs/<id>.json   DIR/effects/<id>.json   DIR/audit.jsonl
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Final, NoReturn
+
+from ...crash import Step
+from ...documents import MAX_DOCUMENT_BYTES, compact, parse, readable
+from ...errors import InvalidInput, LedgerCorrupt, LedgerFailed
+from ...inputs import Input, check_name, parse_record
+from ...ledger import AuditEntry
+from ...receipts import Receipt
+from .files import (
+    append_line,
+    clean_leftovers,
+    engine_errors,
+    link_file,
+    open_file,
+    open_folder,
+    read_descriptor,
+    read_file,
+    replace_file,
+)
+from .lock import LedgerLock
+from .table import Table
+
+JOBS: Final = "jobs.json"
+AUDIT: Final = "audit.jsonl"
+MAX_INPUT_BYTES: Final = 6_100_000
+"""A text of 1,000,000 control characters takes six bytes for each in JSON."""
+MAX_AUDIT_BYTES: Final = 256 * 1024 * 1024
+SEAL: Final = "seal"
+
+
+class Store:
+    """Files and lock; safe to share between threads, and across a fork."""
+
+    def __init__(self, path: str, *, lock_timeout_s: float, step: Step) -> None:
+        self.path = os.path.abspath(path)
+        self.step = step
+        with engine_errors(self.path):
+            if os.path.lexists(self.path) and not os.path.isdir(self.path):
+                raise LedgerFailed(
+                    f"{self.path}: is a file; a directory ledger is a folder, and a SQLite ledger's name ends "
+                    "in .db or is given as sqlite:PATH"
+                )
+            os.makedirs(os.path.dirname(self.path), exist_ok=True)
+            self._folder = open_folder(self.path)
+            self._inputs = open_folder("inputs", parent=self._folder)
+            self._effects = open_folder("effects", parent=self._folder)
+            for folder in (self._folder, self._inputs, self._effects):
+                clean_leftovers(folder)
+        self._lock = LedgerLock(os.path.join(self.path, "ledger.lock"), timeout_s=lock_timeout_s)
+        self._table: Table | None = None
+        self._held: int | None = None
+        self._audit_seen: tuple[int, int, int] | None = None
+        self._sealed_for: str | None = None
+
+    def close(self) -> None:
+        """Let go of every descriptor."""
+        self._forget()
+        for folder in (self._folder, self._inputs, self._effects):
+            os.close(folder)
+        self._folder = self._inputs = self._effects = -1
+
+    # -- jobs.json --
+
+    @contextlib.contextmanager
+    def table(self) -> Iterator[Table]:
+        """Hold the lock and work on the jobs; what was changed is written at the end of the block.
+
+        An error in the block, or in writing, leaves the file as it was.
+        """
+        if self._folder < 0:
+            raise LedgerFailed(f"{self.path}: the ledger was closed; open it again")
+        with self._lock.held():
+            self._check_place()
+            table = self._current()
+            try:
+                yield table
+                if table.changed:
+                    self._write(table)
+            except BaseException:
+                if table.changed:
+                    self._forget()
+                raise
+
+    def identity(self) -> tuple[int, int] | None:
+        """What stands as jobs.json now; changes with every commit. None: nothing yet."""
+        try:
+            found = os.stat(JOBS, dir_fd=self._folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+        return (found.st_dev, found.st_ino)
+
+    def _current(self) -> Table:
+        # What was parsed is used again only while the file is held open: a free inode number is soon reused.
+        if self._table is not None and self._held is not None:
+            held = os.fstat(self._held)
+            if self.identity() == (held.st_dev, held.st_ino):
+                return self._table
+        self._forget()
+        where = os.path.join(self.path, JOBS)
+        descriptor = open_file(self._folder, JOBS, where=where)
+        if descriptor is None:
+            self._table = Table([])
+            return self._table
+        try:
+            with engine_errors(where):
+                data = read_descriptor(descriptor, where=where, max_bytes=MAX_DOCUMENT_BYTES)
+            self._table = Table.read(data, where=where)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        self._held = descriptor
+        return self._table
+
+    def _write(self, table: Table) -> None:
+        with engine_errors(os.path.join(self.path, JOBS)):
+            descriptor = replace_file(self._folder, JOBS, table.document(MAX_DOCUMENT_BYTES), step=self.step)
+        if self._held is not None:
+            os.close(self._held)
+        self._held = descriptor
+        table.changed = False
+
+    def _forget(self) -> None:
+        if self._held is not None:
+            os.close(self._held)
+        self._held = self._table = None
+
+    def _check_place(self) -> None:
+        with engine_errors(self.path):
+            try:
+                there = os.stat(self.path)
+            except FileNotFoundError:
+                there = None
+            if there is None or not os.path.samestat(there, os.fstat(self._folder)):
+                raise LedgerFailed(
+                    f"{self.path}: the folder was moved or replaced while it was in use; open it again"
+                )
+
+    # -- inputs and receipts: written once, never replaced --
+
+    def input(self, id: str) -> Input | None:
+        """The input stored under the id, or None.
+
+        Raises:
+            LedgerCorrupt: what is stored is no input, or another id's.
+        """
+        where, data = self._read(self._inputs, "inputs", id, MAX_INPUT_BYTES)
+        if data is None:
+            return None
+        try:
+            found = parse_record(parse(data, what=where, max_bytes=MAX_INPUT_BYTES))
+        except InvalidInput as error:
+            raise LedgerCorrupt(f"{where}: {error}; restore it from a copy") from error
+        if found.id != id:
+            raise LedgerCorrupt(f"{where}: holds the input of {found.id!r}; restore it from a copy")
+        return found
+
+    def add_inputs(self, inputs: list[Input]) -> None:
+        """Store inputs whose ids are free, or hold the same text already."""
+        with engine_errors(os.path.join(self.path, "inputs")):
+            for item in inputs:
+                data = readable({"id": item.id, "text": item.text})
+                link_file(self._inputs, f"{item.id}.json", data, step=self.step, kind="input")
+            os.fsync(self._inputs)
+        self.step("inputs: durable")
+
+    def receipt(self, id: str) -> Receipt | None:
+        """The receipt stored under the id, or None.
+
+        Raises:
+            LedgerCorrupt: what is stored is no receipt.
+        """
+        where, data = self._read(self._effects, "effects", id, MAX_DOCUMENT_BYTES)
+        if data is None:
+            return None
+        try:
+            return Receipt.from_document(parse(data, what=where))
+        except InvalidInput as error:
+            raise LedgerCorrupt(f"{where}: {error}; the file is left as it is") from error
+
+    def add_receipt(self, receipt: Receipt) -> bool:
+        """Store the receipt durably; False if the id has one, whatever it says."""
+        name = f"{check_name(receipt.id, 'id')}.json"
+        with engine_errors(os.path.join(self.path, "effects", name)):
+            linked = link_file(
+                self._effects, name, readable(receipt.document()), step=self.step, kind="receipt"
+            )
+            # Also where it was there: its writer may not have come as far as this.
+            os.fsync(self._effects)
+        self.step("receipt: durable")
+        return linked
+
+    def input_ids(self) -> list[str]:
+        """Every id that has an input, sorted."""
+        with engine_errors(os.path.join(self.path, "inputs")):
+            names = os.listdir(self._inputs)
+        return sorted(name[:-5] for name in names if name.endswith(".json") and not name.startswith("."))
+
+    def _read(self, folder: int, room: str, id: str, max_bytes: int) -> tuple[str, bytes | None]:
+        name = f"{check_name(id, 'id')}.json"
+        where = os.path.join(self.path, room, name)
+        return where, read_file(folder, name, where=where, max_bytes=max_bytes)
+
+    # -- audit.jsonl: one line a manual action, written before the action itself --
+
+    def record(self, entry: AuditEntry) -> None:
+        """Add one manual action."""
+        with engine_errors(os.path.join(self.path, AUDIT)):
+            append_line(self._folder, AUDIT, compact(asdict(entry)).encode("utf-8"))
+        self.step("audit: durable")
+
+    def audit(self) -> list[AuditEntry]:
+        """Every action on record, oldest first; a line that a crash left unfinished is passed over."""
+        where = os.path.join(self.path, AUDIT)
+        data = read_file(self._folder, AUDIT, where=where, max_bytes=MAX_AUDIT_BYTES)
+        entries = []
+        for number, line in enumerate((data or b"").split(b"\n"), 1):
+            if not line:
+                continue
+            try:
+                entries.append(AuditEntry(**json.loads(line)))
+            except (ValueError, TypeError) as error:
+                if line.endswith(b"}"):
+                    raise LedgerCorrupt(f"{where}: line {number} is no audit entry: {error}") from error
+        return entries
+
+    def sealed_for(self) -> str | None:
+        """The destination that the store was sealed for; the audit is read again only when it has changed."""
+        with engine_errors(os.path.join(self.path, AUDIT)):
+            try:
+                found = os.stat(AUDIT, dir_fd=self._folder, follow_symlinks=False)
+            except FileNotFoundError:
+                return None
+        seen = (found.st_ino, found.st_size, found.st_mtime_ns)
+        if seen != self._audit_seen:
+            seals = [entry.id for entry in self.audit() if entry.action == SEAL]
+            self._sealed_for, self._audit_seen = (seals[0] if seals else None), seen
+        return self._sealed_for
+
+
+def refuse_sealed(path: str, destination: str) -> NoReturn:
+    """Say that the ledger has moved."""
+    raise LedgerFailed(f"{path}: this ledger was sealed for {destination}; use that one from now on")
