@@ -32,6 +32,8 @@ class Setting:
     """Never shown in logs, receipts or errors."""
     env: str | None = None
     """An environment variable that gives it where the file does not."""
+    kind: type | None = None
+    """str, int, float, bool, list or dict; None means that of the default, or str where there is none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,156 @@
+"""Where plugins are found: what ships, entry points of installed distributions, modules named by the user.
+
+Nothing is imported here: a ``Found`` says how to import its plugin, so that one that is blocked never runs.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ..core.errors import PluginError
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution, EntryPoint
+
+GROUP: Final = "fencepost"
+SHIPPED: Final = "fencepost"
+"""The distribution that this program itself comes from."""
+ALL: Final = "all"
+"""Blocks every plugin that is not shipped."""
+
+BUILTINS: Final[Mapping[str, str]] = {"count": "fencepost.effects.count"}
+"""Effects that ship, by name: there without any metadata, and imported only when one is wanted."""
+
+OPTIONAL: Final[Mapping[str, str]] = {"timing": "fencepost.plugins.timing", "log": "fencepost.plugins.log"}
+"""Middleware and observers that ship, for ``--plugin NAME``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A plugin that could be loaded."""
+
+    name: str
+    load: Callable[[], object]
+    distribution: str | None = None
+    version: str | None = None
+    error: str | None = None
+    """Why it cannot even be tried."""
+
+    def is_blocked(self, blocked: Collection[str]) -> bool:
+        """Whether it is blocked by its name, by its distribution's, or as one of ``all`` that are not shipped."""
+        if self.name in blocked or (ALL in blocked and self.distribution != SHIPPED):
+            return True
+        return self.distribution is not None and _normal(self.distribution) in map(_normal, blocked)
+
+
+def builtins() -> list[Found]:
+    """The effects that ship."""
+    return [Found(name, _import(module), SHIPPED) for name, module in BUILTINS.items()]
+
+
+def entry_points() -> list[Found]:
+    """The plugins of installed distributions, in order of distribution and name.
+
+    A distribution whose metadata cannot be read is left out of it without harm to the others.
+    """
+    from importlib.metadata import distributions
+
+    found: list[Found] = []
+    seen: set[str] = set()
+    for distribution in distributions():
+        try:
+            points = [point for point in distribution.entry_points if point.group == GROUP]
+            if not points:
+                continue
+            name, version = distribution.metadata["Name"] or "?", distribution.version
+        except Exception as error:  # noqa: BLE001 - metadata that anybody wrote: reported, the others go on
+            found.append(_unreadable(distribution, error))
+            continue
+        if _normal(name) in seen:  # an older copy further down the path, which Python does not import either
+            continue
+        seen.add(_normal(name))
+        found += [
+            Found(point.name, _entry(point), name, version)
+            for point in points
+            if BUILTINS.get(point.name) != point.value
+        ]
+    return sorted(found, key=lambda one: (_normal(one.distribution or ""), one.name))
+
+
+def modules(names: Sequence[str], *, folder: Path) -> list[Found]:
+    """What ``--plugin`` names: one that ships, a module, ``module:object``, or a file (looked up in ``folder``)."""
+    found = []
+    for name in dict.fromkeys(names):
+        if name in OPTIONAL:
+            found.append(Found(name, _import(OPTIONAL[name]), SHIPPED))
+        elif name.endswith(".py") or "/" in name:
+            path = folder / name
+            found.append(Found(path.stem, _file(path)))
+        else:
+            found.append(Found(name, _module(name, folder)))
+    return found
+
+
+def _unreadable(distribution: Distribution, error: Exception) -> Found:
+    path = str(getattr(distribution, "_path", "") or "a distribution")
+    reason = f"the metadata in {path} cannot be read: {type(error).__name__}: {error}"
+    return Found(Path(path).name, _import(""), error=reason)
+
+
+def _import(module: str) -> Callable[[], object]:
+    return lambda: importlib.import_module(module)
+
+
+def _entry(point: EntryPoint) -> Callable[[], object]:
+    return lambda: point.load()
+
+
+def _file(path: Path, *, name: str | None = None) -> Callable[[], object]:
+    # Not the bare stem: a file that is called like a module must not take that module's place.
+    module_name = name or f"fencepost_plugin_{path.stem}"
+
+    def load() -> object:
+        if not path.is_file():
+            raise PluginError(f"there is no file {path}")
+        spec = importlib.util.spec_from_file_location(module_name, path)
+        if spec is None or spec.loader is None:
+            raise PluginError(f"{path} is not a Python file")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[module_name] = module  # dataclasses and pickling look their module up here
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[module_name]
+            raise
+        return module
+
+    return load
+
+
+def _module(name: str, folder: Path) -> Callable[[], object]:
+    module_name, _, attribute = name.partition(":")
+
+    def load() -> object:
+        local = folder / (module_name.replace(".", "/") + ".py")
+        try:
+            known = module_name in sys.modules or importlib.util.find_spec(module_name) is not None
+        except (ImportError, ValueError):
+            known = False
+        if not known and not local.is_file():
+            raise PluginError(f"there is no module {module_name!r}, and no file {local}")
+        plugin = importlib.import_module(module_name) if known else _file(local, name=module_name)()
+        for part in attribute.split(".") if attribute else ():
+            plugin = getattr(plugin, part)
+        return plugin
+
+    return load
+
+
+def _normal(distribution: str) -> str:
+    return distribution.lower().replace("_", "-").replace(".", "-")

@@ -1,0 +1,113 @@
+"""Secrets: settings that an effect uses and that nothing else ever shows."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, MutableMapping
+from typing import Any, Final
+
+HIDDEN: Final = "***"
+
+
+class Secret(str):
+    """A string whose ``repr`` hides it, so that a printed mapping or dataclass does not show it."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return repr(HIDDEN)
+
+
+class Redactor:
+    """Replaces a set of secrets by ``***`` wherever text leaves an effect."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        # The longest first, so that one secret which contains another goes as a whole.
+        self._secrets = sorted({str(secret) for secret in secrets if secret}, key=len, reverse=True)
+
+    def __bool__(self) -> bool:
+        return bool(self._secrets)
+
+    def __add__(self, other: Redactor) -> Redactor:
+        return Redactor([*self._secrets, *other._secrets])
+
+    def text(self, text: str) -> str:
+        """``text`` without any of the secrets."""
+        for secret in self._secrets:
+            text = text.replace(secret, HIDDEN)
+        return text
+
+    def value(self, value: Any) -> Any:
+        """A JSON value without any of the secrets, keys included; other values are left as they are."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            return {self.value(key): self.value(member) for key, member in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.value(member) for member in value]
+        return value
+
+    def error(self, error: BaseException) -> BaseException:
+        """The same exception without any of the secrets, causes and notes included, where that is possible.
+
+        An exception that makes up its message from something else than its arguments gives way to a plain one.
+        """
+        for link in _chain(error):
+            link.args = tuple(self.text(part) if isinstance(part, str) else part for part in link.args)
+            if getattr(link, "__notes__", None):
+                link.__notes__ = [self.text(note) for note in link.__notes__]
+            if any(self.text(shown) != shown for shown in (str(link), repr(link))):
+                plain = RuntimeError(self.text(f"{type(link).__name__}: {link}"))
+                plain.__suppress_context__ = True
+                return plain
+        return error
+
+    def log(self, log: logging.Logger | logging.LoggerAdapter[Any]) -> logging.LoggerAdapter[Any]:
+        """A logger that passes on everything but the secrets."""
+        return _RedactingLog(log, self)
+
+
+class _RedactingLog(logging.LoggerAdapter[Any]):
+    def __init__(self, log: logging.Logger | logging.LoggerAdapter[Any], redactor: Redactor) -> None:
+        super().__init__(log)
+        self._redactor = redactor
+
+    def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
+        if not self.isEnabledFor(level):
+            return
+        # The text is put together here: an argument may show a secret only once it is formatted.
+        text = str(msg)
+        if args:
+            named = len(args) == 1 and isinstance(args[0], Mapping) and args[0]
+            text = text % (args[0] if named else args)
+        failure = kwargs.get("exc_info")
+        if isinstance(failure, BaseException):
+            kwargs["exc_info"] = self._redactor.error(failure)
+        elif failure:
+            kwargs["exc_info"] = None
+            text = f"{text} ({_current_error()})"
+        self.logger.log(level, "%s", self._redactor.text(text), **kwargs)
+
+    def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
+        return msg, kwargs
+
+
+def _current_error() -> str:
+    import sys
+
+    error = sys.exception()
+    return "no error" if error is None else f"{type(error).__name__}: {error}"
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    found: list[BaseException] = []
+    waiting = [error]
+    while waiting:
+        link = waiting.pop()
+        if any(link is known for known in found):
+            continue
+        found.append(link)
+        waiting += [next for next in (link.__cause__, link.__context__) if next is not None]
+        if isinstance(link, BaseExceptionGroup):
+            waiting += link.exceptions
+    return found
