@@ -32,6 +32,9 @@ from ..core.effect import (
     Unknown,
 )
 from ..core.errors import Hold, InvalidInput, LeaseLost, PluginError, Reject, Retry
+from ..core.inputs import NewJob
+from ..core.job import Job
+from ..core.receipts import Receipt
 
 API_VERSION: Final = 1
 """Grows when a hook changes so that an older plugin could break; a plugin may say which versions it knows
@@ -48,9 +51,12 @@ __all__ = [
     "EffectRequest",
     "Hold",
     "InvalidInput",
+    "Job",
     "LeaseLost",
+    "NewJob",
     "NotApplied",
     "PluginError",
+    "Receipt",
     "Reconciled",
     "Reject",
     "Retry",

@@ -98,9 +98,6 @@ def resolve(
             f"the effect {info.name!r} needs the setting {', '.join(missing)}: give it in fencepost.toml under "
             f"[effects.{info.name}], or with {OPTION} {info.name}.KEY=VALUE"
         )
-    namespace = values.get(NAMESPACE)
-    if namespace is not None and ("\0" in namespace or not namespace.strip()):
-        raise PluginError(f"the effect {info.name!r}: the namespace must be a text that is not empty")
     return MappingProxyType(values)
 
 
@@ -197,6 +194,8 @@ def _checked(key: str, setting: Setting, given: Given) -> Any:
     if type(value) is not kind:
         shown = "" if setting.secret else f", not {value!r:.80}"
         raise PluginError(f"{given.origin}: {key} must be {_KINDS.get(kind, kind.__name__)}{shown}")
+    if key == NAMESPACE and ("\0" in value or not value.strip()):
+        raise PluginError(f"{given.origin}: namespace must be a text that is not empty, without NUL")
     return Secret(value) if setting.secret and isinstance(value, str) else value
 
 

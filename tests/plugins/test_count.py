@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import itertools
 import sys
 
 import pytest
@@ -12,15 +13,15 @@ from hypothesis import strategies as st
 
 # PropList.txt of Unicode, White_Space: all of it, as the contract quotes it.
 WHITE_SPACE = frozenset(
-    [*range(0x0009, 0x000E), 0x0020, 0x0085, 0x00A0, 0x1680]
-    + [*range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000]
+    {*range(0x0009, 0x000E), 0x0020, 0x0085, 0x00A0, 0x1680}
+    | {*range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000}
 )
 
 
 def words_by_the_rule(text: str) -> int:
     """Maximal runs of characters without White_Space, counted one character at a time."""
     spaces = [True, *(ord(character) in WHITE_SPACE for character in text)]
-    return sum(before and not here for before, here in zip(spaces, spaces[1:], strict=False))
+    return sum(before and not here for before, here in itertools.pairwise(spaces))
 
 
 def test_every_code_point_separates_words_if_and_only_if_it_has_white_space():
