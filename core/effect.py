@@ -69,6 +69,7 @@ class EffectRequest:
         "log",
         "lost",
         "now_ms",
+        "on_mark",
         "text",
     )
 
@@ -101,6 +102,8 @@ class EffectRequest:
         self.lost = threading.Event()
         """Set when the lease is gone: stop, whatever comes next is not reported as success."""
         self.log = log
+        self.on_mark: Callable[[str], None] | None = None
+        """Told of each mark; the crash kit of ``fencepost.plugins.testing`` listens here."""
         self._extend = extend
 
     def json(self) -> Any:
@@ -110,6 +113,11 @@ class EffectRequest:
     def remaining_s(self) -> float:
         """Seconds until the lease ends, by the monotonic clock; 0 when it has."""
         return max(0.0, self.deadline - time.monotonic())
+
+    def mark(self, name: str) -> None:
+        """Name this point of the effect, for the crash kit to kill the process here. Does nothing in use."""
+        if self.on_mark is not None:
+            self.on_mark(name)
 
     def heartbeat(self) -> None:
         """Renew the lease now.

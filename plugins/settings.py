@@ -194,7 +194,7 @@ def _checked(key: str, setting: Setting, given: Given) -> Any:
     if type(value) is not kind:
         shown = "" if setting.secret else f", not {value!r:.80}"
         raise PluginError(f"{given.origin}: {key} must be {_KINDS.get(kind, kind.__name__)}{shown}")
-    if key == NAMESPACE and ("\0" in value or not value.strip()):
+    if key == NAMESPACE and isinstance(value, str) and ("\0" in value or not value.strip()):
         raise PluginError(f"{given.origin}: namespace must be a text that is not empty, without NUL")
     return Secret(value) if setting.secret and isinstance(value, str) else value
 
