@@ -10,6 +10,7 @@
     │   ├── LedgerCorrupt     what is stored cannot be read, or misses a part
     │   ├── LedgerBusy        a lock or a connection was not had in time: try again
     │   ├── LedgerFailed      the engine failed; its own error is the cause
+    │   │   └── LedgerSealed  moved: it was copied to another ledger, which is the one to use
     │   ├── LedgerVersion     made by a newer program, or not yet migrated
     │   └── Unsupported       this kind of ledger does not have that verb
     ├── PluginError           a plugin breaks a rule, or its settings do
@@ -64,6 +65,10 @@ class LedgerBusy(LedgerError):
 
 class LedgerFailed(LedgerError):
     """The engine under the ledger failed; ``__cause__`` is its own error."""
+
+
+class LedgerSealed(LedgerFailed):
+    """The ledger was copied to another one and takes no more work; the message names that one."""
 
 
 class LedgerVersion(LedgerError):

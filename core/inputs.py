@@ -118,6 +118,13 @@ def check_int(value: object, what: str, *, low: int = 0, high: int = MAX_INT) ->
     return value
 
 
+def check_seconds(value: float | None, what: str) -> float | None:
+    """Return ``value`` if it is a span of 0 seconds or more that can be carried, or None."""
+    if value is not None and not (math.isfinite(value) and 0 <= value * 1_000 <= MAX_INT):
+        raise InvalidInput(f"{what} is {value}, it must be a number of seconds of 0 or more")
+    return value
+
+
 def check_stamps(stamps: Stamps) -> Stamps:
     """Return ``stamps`` if each is in its range: seconds more than 0 (retention 0 or more), attempts 1 or more."""
     for field in fields(stamps):

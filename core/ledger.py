@@ -201,7 +201,10 @@ class Ledger(Protocol):
     def settle_and_claim(
         self, settlements: Sequence[Settlement], request: ClaimRequest, *, now_ms: int | None = None
     ) -> tuple[list[Settled], list[Job]]:
-        """``settle``, then ``claim``, in one commit: what a busy worker does all day."""
+        """``settle``, then ``claim``, in one commit: what a busy worker does all day.
+
+        Where any item conflicts or is refused, nothing is claimed: the caller has to look at that first.
+        """
 
     def read_inputs(self, ids: Iterable[str]) -> dict[str, Input]:
         """The inputs that are there.
@@ -337,7 +340,7 @@ class Ledger(Protocol):
 
         Raises:
             LedgerBusy: a lease is live.
-            LedgerFailed: sealed already for another destination.
+            LedgerSealed: sealed already for another destination.
         """
 
     def sealed_for(self) -> str | None:

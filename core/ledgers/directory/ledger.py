@@ -188,6 +188,8 @@ class DirectoryLedger:
             now_ms = self._clock() if now_ms is None else now_ms
             self._seen = self._store.identity()
             settled = self._complete_all(table, settlements, published, now_ms)
+            if not all(item.completed for item in settled):
+                return settled, []
             table.settle(request, now_ms=now_ms)
             claimed = table.claim(request, now_ms=now_ms, room_bytes=MAX_DOCUMENT_BYTES)
         return settled, claimed

@@ -14,7 +14,7 @@ from typing import Final, NoReturn
 
 from ...crash import Step
 from ...documents import MAX_DOCUMENT_BYTES, compact, parse, readable
-from ...errors import InvalidInput, LedgerCorrupt, LedgerFailed
+from ...errors import InvalidInput, LedgerCorrupt, LedgerFailed, LedgerSealed
 from ...inputs import Input, check_name, parse_record
 from ...ledger import AuditEntry
 from ...receipts import Receipt
@@ -251,4 +251,4 @@ class Store:
 
 def refuse_sealed(path: str, destination: str) -> NoReturn:
     """Say that the ledger has moved."""
-    raise LedgerFailed(f"{path}: this ledger was sealed for {destination}; use that one from now on")
+    raise LedgerSealed(f"{path}: this ledger was sealed for {destination}; use that one from now on")

@@ -1,0 +1,56 @@
+"""Putting the parts together: configuration, plugins with their settings, and effects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..config import Config
+from ..effect import Effect
+
+if TYPE_CHECKING:
+    from ...plugins.manager import Plugins
+
+
+class Effects:
+    """The plugins of one command, and the effects chosen from them with the settings that the user gave."""
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        settings: Sequence[str] | None,
+        modules: Sequence[str] | None,
+        blocked: Sequence[str] | None,
+        wanted: Sequence[str] | None = None,
+    ) -> None:
+        from ...plugins import settings as plugin_settings
+        from ...plugins.manager import Plugins
+
+        only = wanted[0] if wanted and len(wanted) == 1 else None
+        self.plugins: Plugins = Plugins.load(blocked=tuple(blocked or ()), modules=tuple(modules or ()))
+        origin = str(config.path) if config.path else ""
+        self._settings = plugin_settings.merged(
+            plugin_settings.from_options(settings or (), effect=only),
+            plugin_settings.from_table(config.effects, origin=origin),
+        )
+
+    def choose(self, name: str) -> Effect:
+        """The effect of that name with its settings; EffectNotFound or PluginError where that cannot be."""
+        return self.plugins.choose(name, self._settings.get(name))
+
+    def choose_all(self) -> dict[str, Effect]:
+        """Every effect that is installed and needs no setting that is missing.
+
+        One that is set up wrongly is an error if the user has given it settings, and is left out if not.
+        """
+        from ...plugins.settings import NotConfigured
+
+        chosen = {}
+        for name in self.plugins.effect_names():
+            try:
+                chosen[name] = self.choose(name)
+            except NotConfigured:
+                if name in self._settings:
+                    raise
+        return chosen

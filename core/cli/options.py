@@ -1,0 +1,54 @@
+"""Options that several commands share, with the words that explain them once."""
+
+from __future__ import annotations
+
+from typing import Annotated, Optional
+
+import typer
+
+Store = Annotated[
+    Optional[str],  # noqa: UP045 - typer reads the annotation
+    typer.Option(
+        "--store",
+        metavar="STORE",
+        help="A folder; a SQLite file (sqlite:PATH, or a name that ends in .db); or postgresql://…  "
+        "[default: that of fencepost.toml, else jobs-data]",
+    ),
+]
+Config = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="The configuration. [default: $FENCEPOST_CONFIG, else ./fencepost.toml if it is there]",
+    ),
+]
+NowMs = Annotated[
+    int,
+    typer.Option(
+        "--now-ms",
+        min=-1,
+        help="A fixed logical clock, in ms; -1 is the ledger's own. Never mix the two in one store.",
+    ),
+]
+Set = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="A setting of the effect, or EFFECT.KEY=VALUE. Repeatable."
+    ),
+]
+Plugin = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option(
+        "--plugin", metavar="MODULE", help="Load this module or .py file as a plugin, too. Repeatable."
+    ),
+]
+NoPlugin = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option("--no-plugin", metavar="NAME", help="Do not load this plugin or distribution. Repeatable."),
+]
+
+
+def logical_or_none(now_ms: int) -> int | None:
+    """The value of ``--now-ms`` as the verbs take it."""
+    return None if now_ms < 0 else now_ms

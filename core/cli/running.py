@@ -1,0 +1,124 @@
+"""Running a worker as a process: signals, logs, the health file, and what is printed."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from ..documents import compact
+from ..effect import Effect
+from ..events import Event, Observers, WorkerOptions
+from ..ledger import Ledger
+from ..turns import CrashHook
+from ..worker import Worker
+from .output import print_document
+
+HEALTH_EVERY_S: Final = 1.0
+
+
+def run_worker(
+    ledger: Ledger,
+    effects: Mapping[str, Effect],
+    options: WorkerOptions,
+    *,
+    observers: Observers,
+    crash: CrashHook | None,
+    health_file: str | None,
+    log_format: str,
+    clock_name: str,
+) -> None:
+    """Run the worker to its end, and print its events."""
+    set_up_logs(log_format, level=logging.WARNING if options.bounded else logging.INFO)
+    events: list[Event] = []
+    worker = Worker(
+        ledger,
+        effects,
+        options,
+        on_event=events.append if options.bounded else _print_line,
+        observers=observers,
+        crash=crash,
+        healthy=(lambda: None) if health_file is None else Health(health_file),
+    )
+    stop_on_signals(worker)
+    worker.run()
+    if options.bounded:
+        documents = [event.document() for event in events]
+        print_document({"schema_version": 1, "events": documents, "clock": clock_name})
+
+
+def default_claimant() -> str:
+    """host:pid:start, for people: who it was, even when the process number is used again."""
+    return f"{os.uname().nodename}:{os.getpid()}:{int(time.time())}"
+
+
+def stop_on_signals(worker: Worker) -> None:
+    """The first SIGTERM or SIGINT stops the worker in order, the second one ends the process at once."""
+
+    def stop(number: int, frame: object) -> None:
+        if worker.stopping:
+            os._exit(1)
+        worker.stop()
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+
+
+class Health:
+    """Touches a file when the worker gets on, at most once a second."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._next = 0.0
+
+    def __call__(self) -> None:
+        """The worker got on."""
+        if time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + HEALTH_EVERY_S
+        try:
+            with open(self._path, "ab"):
+                os.utime(self._path)
+        except OSError as error:
+            logging.getLogger("fencepost.worker").error(
+                "the health file %s cannot be touched: %s", self._path, error
+            )
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a log line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        line: dict[str, Any] = {
+            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False)
+
+
+def set_up_logs(log_format: str, *, level: int) -> None:
+    """Send the program's own log lines to stderr."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        JsonLines() if log_format == "json" else logging.Formatter("%(asctime)s %(levelname)-7s %(message)s")
+    )
+    ours = logging.getLogger("fencepost")
+    ours.handlers = [handler]
+    ours.setLevel(level)
+    ours.propagate = False
+
+
+def _print_line(event: Event) -> None:
+    sys.stdout.write(compact(event.document()) + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,106 @@
+"""Heartbeats: a thread of its own renews the leases of running attempts, so that a busy effect cannot starve them."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import Final
+
+from .attempts import Attempt, now
+from .errors import LedgerError
+from .ledger import Ledger
+
+_log = logging.getLogger("fencepost.worker")
+
+RETRY_S: Final = 0.2
+"""How soon a heartbeat that did not reach the ledger is sent again."""
+
+
+class Heart:
+    """Renews each registered attempt's lease at a third of it, until it is taken off or lost.
+
+    A heartbeat that cannot reach the ledger is sent again until the lease ends; then the attempt is lost.
+    """
+
+    def __init__(self, ledger: Ledger, *, now_ms: int | None) -> None:
+        self._ledger = ledger
+        self._now_ms = now_ms
+        self._attempts: dict[int, Attempt] = {}
+        self._changed = threading.Condition()
+        self._next_look = float("inf")
+        self._stopped = False
+        self._thread = threading.Thread(target=self._run, name="fencepost-heartbeats", daemon=True)
+
+    def start(self) -> None:
+        """Begin to beat."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End: leases that are still held lapse. Returns when no heartbeat is under way."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify()
+        self._thread.join()
+
+    def add(self, attempt: Attempt) -> None:
+        """Keep this attempt's lease. Nearly always free: only a sooner beat than any other wakes the thread."""
+        self._attempts[id(attempt)] = attempt
+        if attempt.next_beat < self._next_look:
+            with self._changed:
+                self._next_look = attempt.next_beat
+                self._changed.notify()
+
+    def remove(self, attempt: Attempt) -> None:
+        """Let go of it."""
+        self._attempts.pop(id(attempt), None)
+
+    def running(self) -> list[Attempt]:
+        """The attempts whose leases are kept now."""
+        return list(self._attempts.values())
+
+    def beat(self, attempt: Attempt) -> bool:
+        """Renew the lease now; False and lost where that is refused.
+
+        Raises:
+            LedgerError: the ledger was not reached.
+        """
+        sent = now()
+        job = attempt.job
+        extend_ms = round(attempt.lease_s * 1_000)
+        if self._ledger.heartbeat(job.id, job.version, extend_ms=extend_ms, now_ms=self._now_ms):
+            attempt.extended(sent)
+            return True
+        attempt.lose()
+        return False
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                if not self._stopped:
+                    left_s = self._next_look - now()
+                    if left_s > 0:
+                        self._changed.wait(None if left_s == float("inf") else left_s)
+                if self._stopped:
+                    return
+                self._next_look = float("inf")
+            soonest = float("inf")
+            for attempt in self.running():
+                self._keep(attempt)
+                if not attempt.lost:
+                    soonest = min(soonest, attempt.next_beat)
+            with self._changed:
+                self._next_look = min(self._next_look, soonest)
+
+    def _keep(self, attempt: Attempt) -> None:
+        if attempt.lost or attempt.next_beat > now():
+            return
+        try:
+            if not self.beat(attempt):
+                _log.warning("%s: the lease of claim %d is lost", attempt.job.id, attempt.job.version)
+        except LedgerError as error:
+            attempt.next_beat = now() + min(RETRY_S, attempt.lease_s / 10)
+            if now() >= attempt.deadline:
+                attempt.lose()
+                _log.error(
+                    "%s: the lease ended without a heartbeat reaching the ledger: %s", attempt.job.id, error
+                )

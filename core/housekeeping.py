@@ -1,0 +1,125 @@
+"""What a running worker does beside its jobs: flushing, time-outs, stopping, sweeps and schedules."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from .attempts import now
+from .errors import LedgerError
+from .events import WorkerOptions
+from .ledger import Ledger
+from .pacing import FLUSH_S
+
+if TYPE_CHECKING:
+    from .worker import Worker
+
+_log = logging.getLogger("fencepost.worker")
+
+LOOK_S: Final = 0.1
+MAX_SCHEDULE_NAP_S: Final = 5.0
+"""How soon a schedule that another process registered is noticed."""
+
+
+class Housekeeper:
+    """Runs in the thread that called ``Worker.run``, so that signals reach it at once."""
+
+    def __init__(self, worker: Worker, ledger: Ledger, options: WorkerOptions) -> None:
+        self._worker = worker
+        self._options = options
+        self._ended = threading.Event()
+        self._sweeper = (
+            None
+            if options.bounded
+            else threading.Thread(
+                target=_sweep_and_fire,
+                args=(ledger, options, self._ended),
+                name="fencepost-sweeps",
+                daemon=True,
+            )
+        )
+
+    def keep(self, slots: Sequence[threading.Thread]) -> None:
+        """Keep house until every slot has ended, or the grace of a stop is over."""
+        if self._sweeper is not None:
+            self._sweeper.start()
+        try:
+            give_up_at = float("inf")
+            while any(slot.is_alive() for slot in slots):
+                if self._worker.stopping and give_up_at == float("inf"):
+                    self._worker.hand_back()
+                    give_up_at = now() + self._options.grace_s
+                if now() >= give_up_at:
+                    self._leave_running()
+                    break
+                self._look()
+            self._worker.hand_back()
+            self._worker.flush()
+        finally:
+            self._ended.set()
+
+    def _look(self) -> None:
+        worker, options = self._worker, self._options
+        if worker.unsettled.wait(LOOK_S):
+            worker.unsettled.clear()
+            self._ended.wait(FLUSH_S)
+            worker.flush()
+        if options.timeout_s is not None:
+            for attempt in worker.running():
+                if not attempt.lost and now() - attempt.started >= options.timeout_s:
+                    worker.give_up(attempt)
+                    _log.warning(
+                        "%s: the attempt has taken %g s and is given up; its slot stays taken until it returns",
+                        attempt.job.id,
+                        options.timeout_s,
+                    )
+        if not worker.stopping:
+            if not options.bounded:
+                worker.hand_back(waiting_s=options.lease_ms / 3_000)
+            idle = worker.idle_since
+            if options.idle_exit_s is not None and idle is not None and now() - idle >= options.idle_exit_s:
+                _log.info("nothing to do for %g s: the worker stops", options.idle_exit_s)
+                worker.stop()
+
+    def _leave_running(self) -> None:
+        for attempt in self._worker.running():
+            self._worker.give_up(attempt)
+            _log.warning("%s: still running after the grace; its lease will lapse", attempt.job.id)
+
+
+def _sweep_and_fire(ledger: Ledger, options: WorkerOptions, ended: threading.Event) -> None:
+    """Bury what has expired, purge what was kept long enough, fire schedules; until ``ended``.
+
+    Any number of workers may do so at once: each step is atomic, so the work is done once, by whoever is first.
+    """
+    next_sweep = now()
+    scheduling = options.schedules and ledger.capabilities.has_schedules
+    while True:
+        nap_s = MAX_SCHEDULE_NAP_S
+        try:
+            if scheduling:
+                nap_s = min(nap_s, _fire(ledger, options.now_ms))
+            if now() >= next_sweep:
+                swept = ledger.sweep_expired(now_ms=options.now_ms)
+                next_sweep = now() + options.sweep_every_s
+                if swept.expired or swept.purged:
+                    _log.info("swept: %d expired, %d purged", swept.expired, swept.purged)
+        except LedgerError as error:
+            _log.warning("sweeps and schedules wait for the ledger: %s", error)
+        if ended.wait(max(0.01, min(nap_s, next_sweep - now()))):
+            return
+
+
+def _fire(ledger: Ledger, now_ms: int | None) -> float:
+    """Fire what is due, and say how many seconds it is to the next boundary."""
+    for fire in ledger.tick(now_ms=now_ms):
+        if fire.error is not None:
+            _log.error("the schedule %r cannot fire: %s", fire.schedule, fire.error)
+        else:
+            _log.info("the schedule %r fired %s", fire.schedule, fire.id)
+    soonest_ms = ledger.soonest()
+    if soonest_ms is None:
+        return MAX_SCHEDULE_NAP_S
+    return (soonest_ms - (ledger.now_ms() if now_ms is None else now_ms)) / 1_000

@@ -1,0 +1,46 @@
+"""How much a worker claims ahead: what it is likely to finish soon, and well within the lease."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from .events import WorkerOptions
+
+MAX_PREFETCH: Final = 500
+PREFETCH_S: Final = 0.25
+"""A following worker claims ahead what it is likely to finish within this, and within an eighth of the lease."""
+FLUSH_S: Final = 0.005
+"""How long a finished attempt waits for others to be settled with."""
+
+
+class Pace:
+    """Watches how long attempts take, and says how many jobs to claim.
+
+    A bounded worker claims only what a slot can start at once, so that what it leaves behind is what it has
+    made. So does one that stalls or crashes on purpose.
+    """
+
+    def __init__(self, options: WorkerOptions, *, one_at_a_time: bool) -> None:
+        self._slots = 1 if one_at_a_time else options.concurrency
+        self._ahead = not (options.bounded or one_at_a_time or options.delay_ms)
+        self._horizon_s = min(PREFETCH_S, options.lease_ms / 8_000)
+        self._mean_s: float | None = None
+        self._target = self._slots
+
+    def took(self, durations_s: list[float]) -> None:
+        """Learn from attempts that have finished."""
+        if not durations_s or not self._ahead:
+            return
+        mean_s = sum(durations_s) / len(durations_s)
+        self._mean_s = mean_s if self._mean_s is None else 0.7 * self._mean_s + 0.3 * mean_s
+        likely = int(self._slots * self._horizon_s / max(self._mean_s, 1e-6))
+        # Doubling at most: one quick job does not promise five hundred.
+        self._target = max(self._slots, min(likely, 2 * self._target, MAX_PREFETCH))
+
+    def low(self, waiting: int) -> bool:
+        """Whether to claim while there is still something to start: other slots work on meanwhile."""
+        return self._ahead and self._slots > 1 and 0 < waiting <= self._target // 2
+
+    def room(self, *, waiting: int, outstanding: int) -> int:
+        """How many jobs to claim now; ``waiting`` of ``outstanding`` claimed ones have not been started."""
+        return self._target - waiting if self._ahead else self._slots - outstanding

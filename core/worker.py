@@ -1,0 +1,404 @@
+"""The worker: claim → effect → receipt → complete, over and over.
+
+Threads: ``concurrency`` slots make the attempts. A slot that has nothing at hand takes a *turn*: it settles what has
+finished and claims what comes next, in one commit. One slot at a time takes a turn, the others go on. The thread
+that called ``run`` keeps house (``housekeeping.py``); heartbeats have a thread of their own (``heartbeats.py``).
+
+The order that finishes a job exactly once: the receipt is durable first, then the completion asks for the current
+fence inside the lease. A worker that dies between the two leaves a receipt, which the next claim finds and reuses;
+one that comes late finds its completion refused, and says so instead of reporting success.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from .attempts import Attempt, Broken, Lost, Renew, Verdict, now, perform
+from .effect import Effect, EffectRequest
+from .errors import LeaseLost, LedgerBusy, LedgerCorrupt, LedgerError, LedgerFailed, LedgerSealed
+from .events import Event, NoObservers, Observers, WorkerOptions
+from .heartbeats import Heart
+from .housekeeping import Housekeeper
+from .keys import idempotency_key
+from .ledger import Ledger
+from .pacing import FLUSH_S, Pace
+from .turns import CrashHook, Finish, Turns
+
+_log = logging.getLogger("fencepost.worker")
+
+SLICE_S: Final = 0.25
+"""How long a slot waits before it looks whether the worker was stopped."""
+POLL_S: Final = 5.0
+"""How long an idle worker trusts the ledger's wake-ups alone."""
+MIN_NAP_S: Final = 0.05
+"""The shortest wait for an instant that has passed without a claim finding anything."""
+MAX_OUTAGE_NAP_S: Final = 5.0
+
+
+class Worker(Renew):
+    """Works on a ledger with the given effects, until it is stopped or its bound is reached.
+
+    Args:
+        ledger: an open ledger; it stays open.
+        effects: what this worker can do, by name; it claims nothing else.
+        on_event: called with each attempt's event, one at a time.
+        crash: for ``--crash-after``; makes the worker claim one job at a time.
+        healthy: called after each exchange with the ledger that went well.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        effects: Mapping[str, Effect],
+        options: WorkerOptions,
+        *,
+        on_event: Callable[[Event], None] = lambda event: None,
+        observers: Observers | None = None,
+        crash: CrashHook | None = None,
+        healthy: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._ledger = ledger
+        self._effects = dict(effects)
+        self._options = options
+        self._observers = NoObservers() if observers is None else observers
+        self._healthy = healthy
+        self._pace = Pace(options, one_at_a_time=crash is not None)
+        self._turns = Turns(
+            ledger,
+            self._effects,
+            options,
+            pace=self._pace,
+            tell=on_event,
+            observers=self._observers,
+            crash=crash,
+        )
+        self._heart = Heart(ledger, now_ms=options.now_ms)
+        self._ready: deque[Attempt] = deque()
+        self._finished: deque[Finish] = deque()
+        self._first_finish = 0.0
+        self._turning = threading.Lock()
+        self._watching = threading.Lock()
+        self._changed = threading.Condition()
+        self._resting = 0
+        self._stopping = threading.Event()
+        self.unsettled = threading.Event()
+        """Set when something has finished that no turn has settled yet."""
+        self.idle_since: float | None = None
+        """Since when there has been nothing to do; None while there is."""
+        self._fault: BaseException | None = None
+        self._outages = 0
+        self._resume_at = 0.0
+        self._looked_for_others = False
+        self._dry = False
+        """The last claim found nothing: no slot claims before the one that watches says so."""
+        self._turn_count = 0
+
+    # -- for whoever runs it --
+
+    def run(self) -> None:
+        """Work until the bound is reached, or until ``stop``; can be called once.
+
+        Raises:
+            LeaseLost: bounded only: a completion was refused.
+            ReceiptConflict, LedgerCorrupt: bounded only: a promise is broken; the job is left as it is.
+            LedgerError: the ledger cannot be used (a following worker waits for it, where that can help).
+        """
+        claimant, store = self._options.claimant, self._ledger.location
+        self._observers.worker_started(claimant, store, tuple(self._effects))
+        slots = [
+            threading.Thread(target=self._slot, name=f"fencepost-slot-{number}", daemon=True)
+            for number in range(self._options.concurrency)
+        ]
+        self._heart.start()
+        try:
+            for slot in slots:
+                slot.start()
+            Housekeeper(self, self._ledger, self._options).keep(slots)
+        except BaseException as error:
+            self._fail(error)
+            raise
+        finally:
+            self._heart.stop()
+            fault = self._fault
+            self._observers.worker_stopped(claimant, store, None if fault is None else str(fault))
+        if fault is not None:
+            raise fault
+
+    def stop(self) -> None:
+        """Claim nothing more, hand back what has not started, let running attempts finish. Safe in a signal."""
+        self._stopping.set()
+
+    # -- for the housekeeper --
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the worker was asked to stop, or has to."""
+        return self._stopping.is_set()
+
+    def running(self) -> list[Attempt]:
+        """The attempts that are under way."""
+        return self._heart.running()
+
+    def give_up(self, attempt: Attempt) -> None:
+        """Let the attempt's lease lapse, and tell its effect; the slot stays taken until it returns."""
+        self._heart.remove(attempt)
+        attempt.lose()
+
+    def flush(self) -> None:
+        """Settle what has waited longer than a moment, unless a slot is at it."""
+        if self._waited():
+            self._try_turn(claim=False)
+
+    def hand_back(self, *, waiting_s: float = 0.0) -> None:
+        """Release claimed jobs that have not started and have waited so long; their attempt is not counted."""
+        if not self._ready or self._ready[0].waited_s() < waiting_s:
+            return
+        with self._turning:
+            waiting = [attempt for _ in range(len(self._ready)) if (attempt := self._pop()) is not None]
+            for attempt in waiting:
+                if attempt.waited_s() < waiting_s:
+                    self._ready.append(attempt)
+                else:
+                    self._turns.release(attempt)
+
+    # -- a slot --
+
+    def _slot(self) -> None:
+        try:
+            while (attempt := self._next()) is not None:
+                attempt.started = now()
+                self._finish(attempt, self._perform(attempt))
+        except BaseException as error:  # noqa: BLE001 - whatever ends a slot must end the worker, and be seen
+            self._fail(error)
+
+    def _next(self) -> Attempt | None:
+        """The next attempt to make; None when there will be none."""
+        while True:
+            stopping = self._stopping.is_set()
+            if self._waited() or (not stopping and self._pace.low(len(self._ready))):
+                self._try_turn(claim=not stopping)
+            if not stopping and (attempt := self._pop()) is not None:
+                if self._still_mine(attempt):
+                    return attempt
+                attempt.started = now()
+                self._finish(attempt, Lost())
+            elif not self._try_turn(claim=not stopping) and (stopping or not self._ready):
+                if self._over():
+                    return None
+                self._rest()
+
+    def _still_mine(self, attempt: Attempt) -> bool:
+        """Whether a claimed job is worth starting: one that has waited long has its lease renewed first."""
+        if self._options.bounded or attempt.waited_s() < attempt.lease_s / 2:
+            return True
+        try:
+            return self._heart.beat(attempt)
+        except LedgerError:
+            return False  # whether the lease holds is not known, and the ledger's return is awaited elsewhere
+
+    def _pop(self) -> Attempt | None:
+        try:
+            return self._ready.popleft()
+        except IndexError:
+            return None
+
+    def _over(self) -> bool:
+        if self._finished:
+            return False
+        return self._stopping.is_set() or self._turns.over
+
+    def _finish(self, attempt: Attempt, verdict: Verdict) -> None:
+        finished_at = now()
+        if not self._finished:
+            self._first_finish = finished_at
+            self.unsettled.set()
+        self._finished.append((attempt, verdict, finished_at - attempt.started))
+        if self._resting:
+            with self._changed:
+                self._changed.notify()
+
+    def _waited(self) -> bool:
+        return bool(self._finished) and now() - self._first_finish >= FLUSH_S
+
+    def _rest(self) -> None:
+        """Wait until there may be something to do: one slot watches the ledger, the others wait for it."""
+        if self._turns.may_claim and self._watching.acquire(blocking=False):
+            try:
+                self._watch()
+            finally:
+                self._watching.release()
+            return
+        with self._changed:
+            self._resting += 1
+            if not self._ready and not self._finished:
+                self._changed.wait(SLICE_S)
+            self._resting -= 1
+
+    def _watch(self) -> None:
+        nap_s = max(self._resume_at - now(), 0.0) or self._nap_s()
+        until, turn = now() + nap_s, self._turn_count
+        while not self._stopping.is_set() and turn == self._turn_count:
+            left_s = until - now()
+            if left_s <= 0:
+                break
+            if self._outages:
+                self._stopping.wait(min(left_s, SLICE_S))
+                continue
+            try:
+                if self._ledger.wait(min(left_s, SLICE_S)):
+                    break
+            except LedgerError as error:
+                self._outage(error)
+                return
+        self._dry = False
+
+    def _nap_s(self) -> float:
+        """Until the next instant at which a claim could find something; a wake-up may come sooner."""
+        if self._options.now_ms is not None:
+            return POLL_S
+        try:
+            due_ms = self._ledger.next_due_ms(queues=self._options.queues, effects=tuple(self._effects))
+            now_ms = self._ledger.now_ms()
+        except LedgerError as error:
+            self._outage(error)
+            return MIN_NAP_S
+        return POLL_S if due_ms is None else min(max((due_ms - now_ms) / 1_000, MIN_NAP_S), POLL_S)
+
+    # -- turns --
+
+    def _try_turn(self, *, claim: bool) -> bool:
+        """Take a turn unless another slot is at it; True if it brought something to do."""
+        if now() < self._resume_at or not self._turning.acquire(blocking=False):
+            return False
+        try:
+            return self._turn(claim=claim)
+        finally:
+            self._turning.release()
+
+    def _turn(self, *, claim: bool) -> bool:
+        batch = [self._finished.popleft() for _ in range(len(self._finished))]
+        if self._finished:
+            self._first_finish = now()
+        if not batch and (self._dry or not claim):
+            return False
+        self._turn_count += 1
+        try:
+            claimed = self._turns.take(batch, claim=claim, waiting=len(self._ready))
+        except (LedgerBusy, LedgerFailed) as error:
+            self._finished.extendleft(reversed(batch))
+            self._outage(error)
+            return False
+        if self._outages:
+            _log.info("the ledger is back after %d tries", self._outages)
+            self._outages = 0
+        self._healthy()
+        if self._turns.fault is not None:
+            self._fail(self._turns.fault)
+        self._dry = claim and not claimed
+        self._admit(claimed)
+        if self._resting and (self._turns.over or self._stopping.is_set()):
+            with self._changed:
+                self._changed.notify_all()
+        self._mark_idle(bool(claimed or batch) or self._turns.outstanding > 0)
+        return bool(claimed)
+
+    def _admit(self, claimed: list[Attempt]) -> None:
+        """Read what the claimed jobs need, and let the slots have them."""
+        if not claimed:
+            return
+        if not self._options.delay_ms:
+            self._turns.load(claimed)
+        self._ready.extend(claimed)
+        if self._resting:
+            with self._changed:
+                self._changed.notify(len(claimed))
+
+    def _mark_idle(self, busy: bool) -> None:
+        if busy:
+            self.idle_since = None
+        elif self.idle_since is None:
+            self.idle_since = now()
+            if not self._looked_for_others:
+                self._looked_for_others = True
+                self._turns.report_others()
+
+    def _outage(self, error: LedgerError) -> None:
+        """The ledger cannot be used now: a following worker says so once, and tries again after a growing nap."""
+        if self._options.bounded or isinstance(error, LedgerSealed):
+            raise error
+        if not self._outages:
+            _log.error("the ledger cannot be used; claiming nothing until it can: %s", error)
+        self._outages += 1
+        self._resume_at = now() + min(MAX_OUTAGE_NAP_S, 0.1 * 2 ** min(self._outages, 10))
+
+    def _fail(self, error: BaseException) -> None:
+        if self._fault is None:
+            self._fault = error
+        self._stopping.set()
+
+    # -- an attempt --
+
+    def _perform(self, attempt: Attempt) -> Verdict:
+        if self._options.delay_ms:
+            time.sleep(self._options.delay_ms / 1_000)
+        if attempt.input is None and (fault := self._load_late(attempt)) is not None:
+            return fault
+        if not attempt.effect.pure:
+            attempt.request = self._request(attempt)
+        if self._options.now_ms is None:
+            self._heart.add(attempt)
+        try:
+            return perform(attempt, self)
+        finally:
+            self._heart.remove(attempt)
+
+    def _load_late(self, attempt: Attempt) -> Verdict | None:
+        """Read what the job needs now; a following worker tries until the lease ends."""
+        while True:
+            try:
+                self._turns.read([attempt])
+            except LedgerCorrupt as error:
+                return Broken(error)
+            except (LedgerBusy, LedgerFailed):
+                if self._options.bounded:
+                    raise
+                if now() >= attempt.deadline or self._stopping.wait(SLICE_S):
+                    return Lost()
+            else:
+                return None
+
+    def _request(self, attempt: Attempt) -> EffectRequest:
+        job, effect, found = attempt.job, attempt.effect, attempt.input
+        assert found is not None, "the input is read before the request is made"
+        digest = found.sha256
+        return EffectRequest(
+            id=job.id,
+            text=found.text,
+            input_sha256=digest,
+            attempt=job.attempts,
+            fence=job.version,
+            idempotency_key=idempotency_key(effect.namespace, job.effect, job.id, digest),
+            deadline=attempt.deadline,
+            extend=lambda request: self(attempt),
+            log=logging.LoggerAdapter(_log.getChild(job.effect), {"job": job.id, "fence": job.version}),
+            first_claimed_at_ms=job.first_claimed_at_ms,
+            now_ms=job.claimed_at_ms,
+        )
+
+    def __call__(self, attempt: Attempt) -> None:
+        """Renew the attempt's lease now."""
+        if attempt.lost or not self._heart.beat(attempt):
+            attempt.lose()
+            raise LeaseLost(f"the claim {attempt.job.version} of job {attempt.job.id!r} no longer holds")
+
+    def begin(self, attempt: Attempt) -> None:
+        """Record that the attempt of a ``once`` effect starts."""
+        job = attempt.job
+        if not self._ledger.begin(job.id, job.version, now_ms=self._options.now_ms):
+            attempt.lose()
+            raise LeaseLost(f"the claim {job.version} of job {job.id!r} no longer holds")
