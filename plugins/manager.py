@@ -130,9 +130,9 @@ class Plugins:
             if before != given:
                 raise PluginError(f"the effect {name!r} is in use with other settings: load the plugins anew")
             return effect
-        one = self._find(name)
-        if one.info is None or one.hooks is None:
-            raise PluginError(f"the plugin {one.found.name!r} has no effect {name!r}")
+        one = self.find(name)
+        assert one.info is not None
+        assert one.hooks is not None
         effect = ChosenEffect(
             one.plugin, one.info, one.hooks, given=given, environ=self._environ, middleware=self._middleware
         )
@@ -147,7 +147,13 @@ class Plugins:
     def _good(self) -> list[Loaded]:
         return [one for one in self._loaded if one.state == "loaded"]
 
-    def _find(self, name: str) -> Loaded:
+    def find(self, name: str) -> Loaded:
+        """The plugin that has the effect of that name, loaded but not configured.
+
+        Raises:
+            EffectNotFound: no plugin has it.
+            PluginError: its plugin is broken or blocked.
+        """
         for one in self._good():
             if one.info and one.info.name == name:
                 return one
