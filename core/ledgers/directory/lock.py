@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
+import stat
 import threading
 import time
 from collections.abc import Iterator
@@ -11,7 +13,7 @@ from typing import Final
 
 from filelock import FileLock, Timeout
 
-from ...errors import LedgerBusy, LedgerFailed
+from ...errors import LedgerBusy, LedgerCorrupt, LedgerFailed
 from .files import engine_errors
 
 POLL_S: Final = 0.001
@@ -55,6 +57,8 @@ class LedgerLock:
 
     def _acquire(self, timeout_s: float) -> None:
         with engine_errors(self._path):
+            if os.path.lexists(self._path) and not stat.S_ISREG(os.lstat(self._path).st_mode):
+                raise LedgerCorrupt(f"{self._path}: not a regular file; move it away")
             try:
                 self._file.acquire(timeout=timeout_s)
             except Timeout as error:
