@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -126,25 +125,6 @@ def from_table(table: object, *, origin: str) -> dict[str, dict[str, Given]]:
             raise PluginError(f"{origin}: [effects.{name}] must be a table named like an effect")
         effects[name] = {key: Given(value, f"{origin} [effects.{name}]") for key, value in values.items()}
     return effects
-
-
-def from_file(path: Path) -> dict[str, dict[str, Given]]:
-    """The effects' settings in one TOML file; other tables are not looked at.
-
-    Raises:
-        InvalidInput: the file cannot be read, or is not TOML.
-        PluginError: as ``from_table``.
-    """
-    import tomllib
-
-    try:
-        with path.open("rb") as file:
-            document = tomllib.load(file)
-    except OSError as error:
-        raise InvalidInput(f"{path}: cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path}: not TOML: {error}") from error
-    return from_table(document.get("effects", {}), origin=str(path))
 
 
 def from_options(options: Iterable[str], *, effect: str | None = None) -> dict[str, dict[str, Given]]:

@@ -31,8 +31,8 @@ class Effects:
         self.plugins: Plugins = Plugins.load(blocked=tuple(blocked or ()), modules=tuple(modules or ()))
         origin = str(config.path) if config.path else ""
         self._settings = plugin_settings.merged(
-            plugin_settings.from_options(settings or (), effect=only),
             plugin_settings.from_table(config.effects, origin=origin),
+            plugin_settings.from_options(settings or (), effect=only),
         )
 
     def choose(self, name: str) -> Effect:

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
+
+from . import options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ...plugins.testing import Result
 
 app = typer.Typer(
     name="plugins",
@@ -15,45 +22,39 @@ app = typer.Typer(
     invoke_without_command=True,
 )
 
-ModuleOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--plugin", metavar="MODULE", help="Also load this module, file or shipped plugin; repeatable."
-    ),
-]
-BlockOption = Annotated[
-    list[str] | None,
-    typer.Option("--no-plugin", metavar="NAME", help="Do not load this plugin or distribution; repeatable."),
-]
-
 
 @app.callback()
 def show(
     context: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     all_plugins: Annotated[bool, typer.Option("--all", help="Also those that ship with fencepost.")] = False,
-    plugin: ModuleOption = None,
-    no_plugin: BlockOption = None,
+    plugin: options.Plugin = None,
+    no_plugin: options.NoPlugin = None,
 ) -> None:
-    """Show the plugins that are installed, and examine them."""
+    """Show the plugins that are installed: effect, version, distribution, delivery, state and hooks.
+
+    Example: fencepost plugins --all
+    """
     if context.invoked_subcommand is not None:
         return
     from ...plugins import API_VERSION, listing
     from ...plugins.manager import Plugins
-    from ..documents import readable
+    from .output import print_document
 
     plugins = Plugins.load(blocked=no_plugin or (), modules=plugin or (), tolerant=True)
     rows = listing.rows(plugins, all=all_plugins)
     if as_json:
-        document = {"schema_version": 1, "api_version": API_VERSION, "plugins": rows}
-        sys.stdout.write(readable(document).decode("utf-8"))
+        print_document({"schema_version": 1, "api_version": API_VERSION, "plugins": rows})
     else:
         sys.stdout.write(listing.table(rows))
 
 
 @app.command()
-def doctor(plugin: ModuleOption = None, no_plugin: BlockOption = None) -> None:
-    """Exit 1 if a plugin is broken, and say what to do about each that is."""
+def doctor(plugin: options.Plugin = None, no_plugin: options.NoPlugin = None) -> None:
+    """Exit 1 if a plugin is broken, and say what to do about each that is.
+
+    Example: fencepost plugins doctor
+    """
     from ...plugins import listing
     from ...plugins.manager import Plugins
     from ..errors import PluginError
@@ -67,4 +68,95 @@ def doctor(plugin: ModuleOption = None, no_plugin: BlockOption = None) -> None:
             + "\n".join(f"  {listing.called(row)}: {row['reason']}" for row in broken)
             + "\nRepair, upgrade or uninstall them, or block them with --no-plugin NAME."
         )
-    sys.stdout.write(f"all {len(rows)} plugins can be used\n")
+    sys.stdout.write(f"none of {len(rows)} plugins is broken\n")
+
+
+@app.command()
+def check(
+    effect: Annotated[str, typer.Argument(metavar="NAME", help="The effect.")],
+    observed: Annotated[
+        Optional[str],  # noqa: UP045 - typer reads the annotation
+        typer.Option(
+            metavar="COMMAND",
+            help="Prints how often the outside world saw the effect, as a whole number. Acting effects need it.",
+        ),
+    ] = None,
+    text: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="What the jobs carry."),
+    ] = None,
+    point: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(metavar="NAME", help="Only this row of the matrix. Repeatable."),
+    ] = None,
+    set_: options.Set = None,
+    plugin: options.Plugin = None,
+    config: options.Config = None,
+) -> None:
+    """Kill workers at every point of an attempt, and see whether the effect keeps the promise of its delivery.
+
+    It really applies the effect, once for each row of the matrix: point its settings at something that may be
+    written to. Exit 1 if the promise is not kept, with a remedy for each row.
+
+    Example: fencepost plugins check letter --set folder=/tmp/out --observed "python count.py /tmp/out"
+    """
+    import tempfile
+    from pathlib import Path
+
+    from ...plugins import settings
+    from ...plugins.testing import EffectCase, report
+    from ...plugins.testing.case import DEFAULT_TEXT
+    from ..config import load
+    from ..errors import InvalidInput, PluginError
+
+    configured = load(config)
+    given = settings.merged(
+        settings.from_table(configured.effects, origin=str(configured.path)),
+        settings.from_options(set_ or (), effect=effect),
+    )
+    with tempfile.TemporaryDirectory(prefix="fencepost-check-") as folder:
+        try:
+            case = EffectCase(
+                effect,
+                Path(folder),
+                observed=None if observed is None else _counter(observed),
+                text=DEFAULT_TEXT if text is None else text,
+                settings=given.get(effect, {}),
+                plugins=plugin or (),
+            )
+            results: list[Result] = case.results(*(point or ()))
+        except ValueError as error:
+            raise InvalidInput(str(error)) from error
+        except TypeError as error:
+            raise InvalidInput(f"{error}: --observed COMMAND prints that number") from error
+    failed = sum(not result.ok for result in results)
+    if failed:
+        raise PluginError(
+            f"the effect {effect!r} (delivery {case.info.delivery!r}) does not keep its promise at {failed} of "
+            f"{len(results)} points\n\n{report.table(results)}\n{report.failures(results)}"
+        )
+    sys.stdout.write(report.table(results))
+
+
+def _counter(command: str) -> Callable[[], int]:
+    """Runs the command, and reads the number that it prints."""
+    import shlex
+    import subprocess
+
+    from ..errors import InvalidInput
+
+    arguments = shlex.split(command)
+
+    def count() -> int:
+        try:
+            done = subprocess.run(arguments, capture_output=True, text=True, check=True)
+            return int(done.stdout)
+        except subprocess.CalledProcessError as error:
+            reason = f"it ended with status {error.returncode}: {error.stderr.strip()[-500:]}"
+        except ValueError:
+            reason = f"it printed {done.stdout.strip()[:100]!r}, which is no whole number"
+        except OSError as error:
+            reason = f"it cannot be run: {error.strerror}"
+        raise InvalidInput(f"--observed {command}: {reason}")
+
+    return count

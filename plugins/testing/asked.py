@@ -109,10 +109,9 @@ def main() -> None:
     stop_the_clock(orders["clock"])
 
     from ...core.documents import canonical
-    from ..manager import Plugins
+    from .scenarios import chosen
 
-    effect = Plugins.load(modules=orders["plugins"]).choose(orders["effect"], orders["settings"])
-    effect.validate(orders["text"])
+    effect = chosen(orders)
     outcomes = []
     for _ in range(CALLS):
         watch.on = True

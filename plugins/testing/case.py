@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
-from ...core.documents import JSON
 from ...core.effect import EffectInfo
 from ..manager import Plugins
 from ..rules import NAMESPACE
-from ..settings import declared
+from ..settings import Settings, declared
 from . import points as matrix
 from .points import POINTS, Point
 from .processes import KitFailed
@@ -40,6 +39,11 @@ class Result:
     """Why the author accepts the failure."""
 
     @property
+    def sentence(self) -> str:
+        """What failed, where, and the remedy."""
+        return f"{self.says}: {self.failure}."
+
+    @property
     def ok(self) -> bool:
         """Whether the promise was kept, or the author accepts that it was not."""
         return self.failure is None or self.accepted is not None
@@ -65,7 +69,7 @@ class EffectCase:
     folder: Path
     observed: Callable[[], int] | None = None
     text: str = DEFAULT_TEXT
-    settings: Mapping[str, JSON] = field(default_factory=dict)
+    settings: Settings = field(default_factory=dict)
     plugins: Sequence[str] = ()
     reset: Callable[[], None] | None = None
     accept: Mapping[str, str] = field(default_factory=dict)
@@ -101,7 +105,7 @@ class EffectCase:
             CrashKitError: it was not; the message has a sentence for each row that failed.
         """
         results = self.results(*names)
-        failed = [f"{result.says}: {result.failure}." for result in results if not result.ok]
+        failed = [result.sentence for result in results if not result.ok]
         if failed:
             raise CrashKitError(
                 f"the effect {self.effect!r} does not keep its promise (delivery {self.info.delivery!r}).\n\n"

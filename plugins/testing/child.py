@@ -19,7 +19,7 @@ from ...core.events import Event, WorkerOptions
 from ...core.job import Job
 from ...core.stores import open_ledger
 from ...core.worker import Worker
-from ..manager import Plugins
+from .scenarios import chosen
 
 
 class Stops:
@@ -131,9 +131,7 @@ def main() -> None:
 
 
 def _work(orders: Mapping[str, Any], stops: Stops) -> None:
-    plugins = Plugins.load(modules=orders["plugins"])
-    effect = Watched(plugins.choose(orders["effect"], orders["settings"]), stops, unknown=orders["unknown"])
-    effect.validate(orders["text"])
+    effect = Watched(chosen(orders), stops, unknown=orders["unknown"])
 
     def moment(name: str, job: Job) -> None:
         stops.reach({"claim": "claim", "effect": "receipt"}[name])
@@ -152,7 +150,7 @@ def _work(orders: Mapping[str, Any], stops: Stops) -> None:
     )
     with open_ledger(orders["store"]) as ledger:
         Worker(ledger, {effect.info.name: effect}, options, on_event=told, crash=moment).run()
-    plugins.close()
+    effect.close()
 
 
 if __name__ == "__main__":

@@ -47,13 +47,7 @@ def impurity(subject: Subject) -> str | None:
 
 
 def _ask(subject: Subject, clock: float, *, hash_seed: int) -> dict[str, Any]:
-    orders = {
-        "plugins": list(subject.plugins),
-        "effect": subject.effect,
-        "settings": dict(subject.settings),
-        "text": subject.text,
-        "clock": clock,
-    }
+    orders = subject.orders() | {"clock": clock}
     try:
         done = subprocess.run(
             [sys.executable, "-m", "fencepost.plugins.testing.asked"],

@@ -10,9 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ...core.documents import JSON
+from ...core.effect import Effect
 from ...core.inputs import NewJob
 from ...core.job import COMPLETED, DEAD, HELD, Job
 from ...core.stores import open_ledger
+from ..manager import Plugins
+from ..settings import Given, Settings
 from .points import CANNOT_SAY, REDELIVERY, TWO_AT_ONCE, Point
 from .processes import KitFailed, WorkerProcess
 
@@ -29,9 +32,30 @@ class Subject:
 
     effect: str
     plugins: Sequence[str]
-    settings: Mapping[str, JSON]
+    settings: Settings
     text: str
     observed: Callable[[], int] | None
+
+    def orders(self) -> dict[str, Any]:
+        """What a process needs to know of it, as JSON; ``chosen`` is the other end."""
+        given = {
+            key: value if isinstance(value, Given) else Given(value, "the settings")
+            for key, value in self.settings.items()
+        }
+        return {
+            "plugins": list(self.plugins),
+            "effect": self.effect,
+            "settings": {key: [one.value, one.origin, one.is_text] for key, one in given.items()},
+            "text": self.text,
+        }
+
+
+def chosen(orders: Mapping[str, Any]) -> Effect:
+    """The effect under test, configured, in the process that was given the orders; its text is valid."""
+    given = {key: Given(*parts) for key, parts in orders["settings"].items()}
+    effect = Plugins.load(modules=orders["plugins"]).choose(orders["effect"], given)
+    effect.validate(orders["text"])
+    return effect
 
 
 @dataclass(slots=True)
@@ -152,11 +176,8 @@ class Scenario:
     def _start(self, how: str | None, *, unknown: bool = False) -> WorkerProcess:
         return WorkerProcess(
             {
+                **self._subject.orders(),
                 "store": self._store,
-                "plugins": list(self._subject.plugins),
-                "effect": self._subject.effect,
-                "settings": dict(self._subject.settings),
-                "text": self._subject.text,
                 "claimant": f"crash-kit-{self._now_ms}",
                 "lease_ms": LEASE_MS,
                 "max_attempts": MAX_ATTEMPTS,

@@ -106,4 +106,4 @@ def test_the_doctor_exits_1_and_says_what_is_broken_and_what_to_do(four):
 def test_the_doctor_is_content_when_what_is_broken_is_blocked(four):
     result = run("doctor", "--no-plugin", "wrong")
     assert result.exit_code == 0
-    assert result.stdout.endswith(" plugins can be used\n")
+    assert result.stdout.startswith("none of ")

@@ -3,10 +3,11 @@
 import logging
 
 import pytest
+from fencepost.core.config import load as load_config
 from fencepost.core.effect import EffectInfo, EffectRequest, Setting
 from fencepost.core.errors import InvalidInput, PluginError, Retry
 from fencepost.plugins.redact import Redactor, Secret
-from fencepost.plugins.settings import NotConfigured, from_file, from_options, merged, resolve
+from fencepost.plugins.settings import NotConfigured, from_options, from_table, merged, resolve
 
 INFO = EffectInfo(
     name="post",
@@ -24,6 +25,10 @@ INFO = EffectInfo(
 
 def resolved(given, environ=(), **options):
     return dict(resolve(INFO, given, dict(environ), pure=False, **options))
+
+
+def from_file(path):
+    return from_table(load_config(str(path)).effects, origin=str(path))
 
 
 def test_defaults_fill_what_is_not_given():
@@ -117,20 +122,14 @@ def test_an_option_must_say_for_which_effect():
         ("effects = 3", "'effects' must be a table"),
         ("[effects]\npost = 3", r"\[effects.post\] must be a table"),
         ("[effects.'Not a name']\nx = 1", r"\[effects.Not a name\] must be a table named like an effect"),
-        ("[effects", "not TOML"),
     ],
 )
 def test_a_file_of_another_form_is_refused(tmp_path, text, says):
     path = tmp_path / "fencepost.toml"
     path.write_text(text)
-    with pytest.raises((PluginError, InvalidInput), match=says) as refused:
+    with pytest.raises(PluginError, match=says) as refused:
         from_file(path)
     assert str(path) in str(refused.value)
-
-
-def test_a_file_that_cannot_be_read_is_said(tmp_path):
-    with pytest.raises(InvalidInput, match="cannot be read: No such file"):
-        from_file(tmp_path / "none.toml")
 
 
 def test_what_is_required_and_missing_is_said_with_the_places_to_give_it():

@@ -1,0 +1,31 @@
+"""The results of a run for people: a table, and the sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .case import Result
+
+
+def table(results: Sequence[Result]) -> str:
+    """One line for each row of the matrix."""
+    cells = [("point", "seen", "job", "promise")] + [
+        (result.point, "-" if result.seen is None else str(result.seen), result.state, _verdict(result))
+        for result in results
+    ]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return "".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() + "\n"
+        for line in cells
+    )
+
+
+def failures(results: Sequence[Result]) -> str:
+    """A sentence for each row in which the promise was not kept, with the remedy."""
+    return "\n".join(result.sentence for result in results if not result.ok)
+
+
+def _verdict(result: Result) -> str:
+    if result.failure is None:
+        return "kept"
+    return "broken, and accepted" if result.accepted else "BROKEN"
