@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from . import demo, enqueue, status, worker
+from . import demo, enqueue, plugins, status, worker
 
 app = typer.Typer(
     name="fencepost",
@@ -43,3 +43,4 @@ app.command("enqueue")(enqueue.enqueue)
 app.command("worker")(worker.worker)
 app.command("status")(status.status)
 app.command("demo")(demo.demo)
+app.add_typer(plugins.app, name="plugins")
