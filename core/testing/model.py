@@ -1,0 +1,162 @@
+"""The executable model: an in-memory ledger that is nothing but ``job.py`` and a few dictionaries.
+
+It is the oracle that other ledgers are compared with, and what the conformance suite itself is checked on. It
+keeps what its ``Capabilities`` say, so that it can imitate any kind of ledger. Nothing here is fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from .. import job as rules
+from ..errors import IdentityConflict, LedgerBusy, LedgerSealed, Unsupported
+from ..ledger import AuditEntry, Export, Fire, Row, Schedule
+from ..scheduler import boundaries, check_schedule, fired_job, parse_every
+from .model_jobs import ModelJobs
+from .model_store import as_kept, place_of, same_row, whole
+
+
+class ModelLedger(ModelJobs):
+    """The whole ``Ledger`` protocol in memory."""
+
+    # -- moving a whole ledger to another kind --
+
+    def seal(self, destination: str, *, actor: str | None = None, now_ms: int | None = None) -> None:
+        with self._store.changed:
+            if self._store.sealed_for == destination:
+                return
+            if self._store.sealed_for is not None:
+                raise LedgerSealed(f"this ledger is sealed already, for {self._store.sealed_for}")
+            at_ms = self._at(now_ms)
+            for job in self._store.jobs.values():
+                if rules.holds(job, job.version, at_ms):
+                    raise LedgerBusy(
+                        f"job {job.id!r} is under a lease until {job.lease_until_ms}; seal later"
+                    )
+            self._store.sealed_for = destination
+            self._store.audit.append(AuditEntry(at_ms, "seal", destination, actor, None))
+            self._store.committed()
+
+    def sealed_for(self) -> str | None:
+        with self._store.changed:
+            return self._store.sealed_for
+
+    def export_rows(self, *, after: str | None = None, limit: int = 1000) -> Export:
+        with self._store.changed:
+            others = [id for id in self._store.inputs if id not in self._store.jobs]
+            start = place_of(after)
+            ids = [*self._store.jobs, *others]
+            more = len(ids) > start + limit
+            return Export(
+                [self._store.row(id) for id in ids[start : start + limit]],
+                str(start + limit) if more else None,
+            )
+
+    def import_rows(self, rows: Sequence[Row]) -> int:
+        with self._store.writing():
+            kept = [
+                row if row.job is None else replace(row, job=as_kept(row.job, self.capabilities))
+                for row in rows
+            ]
+            fresh = [row for row in kept if self._store.row(row.id) == Row(row.id, None, None, None, None)]
+            for row in kept:
+                if row not in fresh and not same_row(row, self._store.row(row.id)):
+                    raise IdentityConflict(
+                        f"id {row.id!r} is there already, and differs from what is imported"
+                    )
+            for row in fresh:
+                self._import(row)
+            return len(fresh)
+
+    def _import(self, row: Row) -> None:
+        if row.input is not None:
+            self._store.inputs[row.id] = row.input
+        if row.receipt is not None:
+            self._store.receipts[row.id] = row.receipt
+        if row.purged_version is not None:
+            self._store.purged[row.id] = row.purged_version
+        if row.job is not None:
+            self._put(row.job)
+        self._store.committed()
+
+    # -- pauses and schedules --
+
+    def pause(
+        self, queue: str, *, actor: str | None = None, reason: str | None = None, now_ms: int | None = None
+    ) -> bool:
+        with self._writing_schedules():
+            if queue in self._store.paused:
+                return False
+            self._store.paused.add(queue)
+            self._store.audit.append(AuditEntry(self._at(now_ms), "pause", queue, actor, reason))
+            self._store.committed()
+            return True
+
+    def resume(
+        self, queue: str, *, actor: str | None = None, reason: str | None = None, now_ms: int | None = None
+    ) -> bool:
+        with self._writing_schedules():
+            if queue not in self._store.paused:
+                return False
+            self._store.paused.remove(queue)
+            self._store.audit.append(AuditEntry(self._at(now_ms), "resume", queue, actor, reason))
+            self._store.committed()
+            return True
+
+    def paused(self) -> list[str]:
+        with self._reading_schedules():
+            return sorted(self._store.paused)
+
+    def register_schedule(self, schedule: Schedule, *, now_ms: int | None = None) -> None:
+        check_schedule(schedule)
+        with self._writing_schedules():
+            before = self._store.schedules.get(schedule.name)
+            same = before is not None and before.every == schedule.every
+            next_ms = (
+                before.next_ms
+                if before is not None and same
+                else self._at(now_ms) + parse_every(schedule.every)
+            )
+            self._store.schedules[schedule.name] = replace(
+                schedule, next_ms=next_ms, stamps=whole(schedule.stamps)
+            )
+            self._store.committed()
+
+    def unregister_schedule(self, name: str) -> bool:
+        with self._writing_schedules():
+            return self._store.schedules.pop(name, None) is not None
+
+    def schedules(self) -> list[Schedule]:
+        with self._reading_schedules():
+            return [self._store.schedules[name] for name in sorted(self._store.schedules)]
+
+    def tick(self, *, now_ms: int | None = None) -> list[Fire]:
+        with self._writing_schedules():
+            return [fire for schedule in self.schedules() for fire in self._fire(schedule, self._at(now_ms))]
+
+    def _fire(self, schedule: Schedule, now_ms: int) -> Iterator[Fire]:
+        passed, next_ms = boundaries(schedule.next_ms or 0, parse_every(schedule.every), now_ms)
+        self._store.schedules[schedule.name] = replace(schedule, next_ms=next_ms)
+        for boundary_ms in passed:
+            new = fired_job(schedule, boundary_ms)
+            created = new.id not in self._store.inputs
+            if created:
+                self._enqueue(new, now_ms)
+            yield Fire(schedule.name, new.id, boundary_ms, created)
+
+    def soonest(self) -> int | None:
+        return min((schedule.next_ms or 0 for schedule in self.schedules()), default=None)
+
+    @contextmanager
+    def _reading_schedules(self) -> Iterator[None]:
+        if not self.capabilities.has_schedules:
+            raise Unsupported("this ledger has no schedules or pauses; a SQLite or PostgreSQL ledger has")
+        with self._store.changed:
+            yield
+
+    @contextmanager
+    def _writing_schedules(self) -> Iterator[None]:
+        with self._reading_schedules(), self._store.writing():
+            yield
