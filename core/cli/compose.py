@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from ..config import Config
 from ..effect import Effect
+from ..errors import PluginError
+from .output import warn
 
 if TYPE_CHECKING:
     from ...plugins.manager import Plugins
@@ -50,7 +52,9 @@ class Effects:
         for name in self.plugins.effect_names():
             try:
                 chosen[name] = self.choose(name)
-            except NotConfigured:
+            except PluginError as error:
                 if name in self._settings:
                     raise
+                if not isinstance(error, NotConfigured):
+                    warn(f"the effect {name!r} is left out: {error}")
         return chosen
