@@ -61,7 +61,7 @@ class NewJob:
             run_at_ms=self.run_at_ms,
             expires_at_ms=self.expires_at_ms,
             enqueued_at_ms=enqueued_at_ms,
-            stamps=self.stamps,
+            stamps=self.stamps.whole(),
         )
 
 

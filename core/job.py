@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from .errors import InvalidInput
 
@@ -77,6 +77,14 @@ class Stamps:
     def dead_letter_retention_ms(self) -> int | None:
         """The retention in whole milliseconds."""
         return _stamp_ms(self.dead_letter_retention_s)
+
+    def whole(self) -> Stamps:
+        """The stamps as ledgers keep them: whole milliseconds, rounded up."""
+        if self is NO_STAMPS:
+            return self
+        return Stamps.from_ms(
+            self.visibility_timeout_ms, self.max_attempts, self.backoff_base_ms, self.dead_letter_retention_ms
+        )
 
     @classmethod
     def from_ms(
@@ -361,7 +369,13 @@ def redrive(job: Job, *, now_ms: int, has_receipt: bool, error: str = ATTEMPT_LO
 
 
 def resolve(job: Job, *, now_ms: int, decision: Decision, error: str = FAILED_BY_OPERATOR) -> Job | None:
-    """Decide a held job: it was applied, it is to be tried again, or it has failed."""
+    """Decide a held job: it was applied, it is to be tried again, or it has failed.
+
+    Raises:
+        InvalidInput: the decision is none of these.
+    """
+    if decision not in get_args(Decision):
+        raise InvalidInput(f"decision {decision!r:.40}: must be applied, retry or fail")
     if job.state != HELD:
         return None
     if decision == "applied":

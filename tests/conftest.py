@@ -47,7 +47,7 @@ def _directory(path: Path) -> Store:
 
 def _sqlite(path: Path) -> Store:
     def connect() -> sqlite3.Connection:
-        return sqlite3.connect(file, isolation_level=None)
+        return sqlite3.connect(file)
 
     def check() -> None:
         with contextlib.closing(connect()) as connection:

@@ -21,6 +21,7 @@ Importing this package needs pytest; nothing else in Fencepost does.
 import pytest
 
 _GROUPS = (
+    "auditing",
     "base",
     "claiming",
     "differing",
@@ -43,6 +44,7 @@ _GROUPS = (
 # Asserts in these modules are to say what differed, as asserts in test modules do.
 pytest.register_assert_rewrite(*(f"{__name__}.{group}" for group in _GROUPS))
 
+from .auditing import AuditContract  # noqa: E402
 from .base import Contract, NewStore, Store  # noqa: E402
 from .claiming import ClaimContract  # noqa: E402
 from .differing import CapabilityContract, JoinContract  # noqa: E402
@@ -70,6 +72,7 @@ class LedgerContract(
     MatrixContract,
     ReceiptContract,
     OperatorContract,
+    AuditContract,
     SweepContract,
     LookingContract,
     ScheduleContract,
@@ -86,6 +89,7 @@ class LedgerContract(
 __all__ = [
     "KEEPS_ALL",
     "KEEPS_LITTLE",
+    "AuditContract",
     "CapabilityContract",
     "ClaimContract",
     "ConcurrencyContract",

@@ -15,7 +15,7 @@ from ..errors import IdentityConflict, LedgerBusy, LedgerSealed, Unsupported
 from ..ledger import AuditEntry, Export, Fire, Row, Schedule
 from ..scheduler import boundaries, check_schedule, fired_job, parse_every
 from .model_jobs import ModelJobs
-from .model_store import as_kept, place_of, same_row, whole
+from .model_store import as_kept, place_of, same_row
 
 
 class ModelLedger(ModelJobs):
@@ -120,7 +120,7 @@ class ModelLedger(ModelJobs):
                 else self._at(now_ms) + parse_every(schedule.every)
             )
             self._store.schedules[schedule.name] = replace(
-                schedule, next_ms=next_ms, stamps=whole(schedule.stamps)
+                schedule, next_ms=next_ms, stamps=schedule.stamps.whole()
             )
             self._store.committed()
 

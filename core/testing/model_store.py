@@ -10,7 +10,7 @@ from typing import Final
 
 from ..errors import InvalidInput, LedgerSealed
 from ..inputs import Input
-from ..job import DEFAULT_EFFECT, Job, Stamps
+from ..job import DEFAULT_EFFECT, Job
 from ..ledger import AuditEntry, Capabilities, Row, Schedule
 from ..receipts import Receipt
 from ..texts import storable
@@ -37,17 +37,7 @@ def as_kept(job: Job, capabilities: Capabilities) -> Job:
         if job.effect == DEFAULT_EFFECT:
             job = replace(job, first_claimed_at_ms=None)
     error = None if job.last_error is None else storable(job.last_error)
-    return replace(job, stamps=whole(job.stamps), last_error=error)
-
-
-def whole(stamps: Stamps) -> Stamps:
-    """The stamps as they are stored: in whole milliseconds, rounded up."""
-    return Stamps.from_ms(
-        stamps.visibility_timeout_ms,
-        stamps.max_attempts,
-        stamps.backoff_base_ms,
-        stamps.dead_letter_retention_ms,
-    )
+    return replace(job, stamps=job.stamps.whole(), last_error=error)
 
 
 def same_row(one: Row, other: Row) -> bool:

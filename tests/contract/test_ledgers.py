@@ -34,6 +34,10 @@ class TestOperator(testing.OperatorContract):
     pass
 
 
+class TestAudit(testing.AuditContract):
+    pass
+
+
 class TestSweep(testing.SweepContract):
     pass
 
