@@ -1,0 +1,29 @@
+"""A row of an SQL ledger as a job, and back: both engines store the same columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from ..job import Job, Stamps
+
+JOB_COLUMNS: Final = 22
+"""``id`` to ``died_at_ms``, in the order of the fields of ``Job``, then the four stamps in milliseconds."""
+
+_FIELDS: Final = JOB_COLUMNS - 4
+
+
+def job_of(row: Sequence[Any]) -> Job:
+    """The job of a row that starts with the columns of a job; what follows them is passed over."""
+    fields: list[Any] = [*row[:_FIELDS], Stamps.from_ms(*row[_FIELDS:JOB_COLUMNS])]
+    return Job(*fields)
+
+
+def stamps_ms(stamps: Stamps) -> tuple[int | None, int | None, int | None, int | None]:
+    """The four columns of the stamps."""
+    return (
+        stamps.visibility_timeout_ms,
+        stamps.max_attempts,
+        stamps.backoff_base_ms,
+        stamps.dead_letter_retention_ms,
+    )

@@ -1,0 +1,86 @@
+"""The schema, step by step: numbered files, each applied once, under the write lock, recorded with its change."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from ....errors import LedgerVersion
+
+FOLDER: Final = Path(__file__).parent
+
+_FILE: Final = re.compile(r"(\d{4})_\w+\.sql")
+_RECORD: Final = """
+    INSERT INTO fencepost_meta (only_row, schema_version) VALUES (1, ?)
+    ON CONFLICT (only_row) DO UPDATE SET schema_version = excluded.schema_version
+"""
+
+
+def migrations(folder: Path = FOLDER) -> list[Path]:
+    """The files, in order; the n-th carries the number n."""
+    files = sorted(file for file in folder.iterdir() if _FILE.fullmatch(file.name))
+    for number, file in enumerate(files, 1):
+        if int(file.name[:4]) != number:
+            raise ValueError(f"migration {file.name} should be number {number:04}")
+    return files
+
+
+def schema_version(connection: sqlite3.Connection) -> int:
+    """The number of the last migration that was applied; 0 where there is no ledger yet."""
+    try:
+        row = connection.execute("SELECT schema_version FROM fencepost_meta").fetchone()
+    except sqlite3.OperationalError as error:
+        if "no such table" not in str(error):
+            raise
+        return 0
+    return int(row[0])
+
+
+def migrate(connection: sqlite3.Connection, path: str, folder: Path = FOLDER) -> None:
+    """Bring the schema up to date; does nothing, and writes nothing, where it is.
+
+    Raises:
+        LedgerVersion: made by a newer program.
+    """
+    files = migrations(folder)
+    if _is_current(connection, path, len(files)):
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        # Asked again under the lock: another process may just have done it.
+        if not _is_current(connection, path, len(files)):
+            for number, file in enumerate(files, 1):
+                if number > schema_version(connection):
+                    for statement in _statements(file.read_text("utf-8")):
+                        connection.execute(statement)
+                    connection.execute(_RECORD, (number,))
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _is_current(connection: sqlite3.Connection, path: str, latest: int) -> bool:
+    found = schema_version(connection)
+    if found > latest:
+        raise LedgerVersion(
+            f"{path}: its schema has version {found}, this program knows {latest} and older; "
+            "use the newer program that made it"
+        )
+    return found == latest
+
+
+def _statements(script: str) -> Iterator[str]:
+    """The single statements of a script (``executescript`` would commit what is open)."""
+    part = ""
+    for line in script.splitlines(keepends=True):
+        part += line
+        if sqlite3.complete_statement(part):
+            yield part
+            part = ""
+    if re.sub(r"--.*", "", part).strip():
+        raise ValueError(f"a migration ends in an unfinished statement: {part.strip()[:80]}")

@@ -1,0 +1,68 @@
+"""What runs inside a transaction: named statements, every cursor drained, and savepoints that clean up."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, TypeAlias
+
+Row: TypeAlias = tuple[Any, ...]
+Parameters: TypeAlias = Mapping[str, Any] | tuple[Any, ...]
+
+
+class Transaction:
+    """An open transaction, or for reading a connection outside of one.
+
+    The cursor is drained by every method: an unfinished RETURNING leaves its change uncommitted, and an
+    unfinished SELECT pins the snapshot.
+    """
+
+    __slots__ = ("_cursor", "_statements", "connection", "path")
+
+    def __init__(self, connection: sqlite3.Connection, statements: Mapping[str, str], path: str) -> None:
+        self.connection = connection
+        self.path = path
+        self._statements = statements
+        self._cursor = connection.cursor()
+        self._cursor.row_factory = None  # the connection may be the caller's own, with a factory of its own
+
+    def rows(self, name: str, parameters: Parameters = ()) -> list[Row]:
+        """Run the statement of that name; all of its rows."""
+        return self._cursor.execute(self._statements[name], parameters).fetchall()
+
+    def row(self, name: str, parameters: Parameters = ()) -> Row | None:
+        """The first row, if there is one."""
+        rows = self.rows(name, parameters)
+        return rows[0] if rows else None
+
+    def value(self, name: str, parameters: Parameters = ()) -> Any:
+        """The first column of the first row; None if there is no row."""
+        rows = self.rows(name, parameters)
+        return rows[0][0] if rows else None
+
+    def change(self, name: str, parameters: Parameters = ()) -> int:
+        """Run a statement that changes rows; how many it did change."""
+        return self._cursor.execute(self._statements[name], parameters).rowcount
+
+    def change_many(self, name: str, parameters: Iterable[tuple[Any, ...]]) -> int:
+        """Run it for each tuple; how many rows were changed in all."""
+        return self._cursor.executemany(self._statements[name], parameters).rowcount
+
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        """All of it or nothing of it, within the transaction.
+
+        On an error the change is rolled back and the savepoint released. Where the engine has already ended the
+        whole transaction, there is neither; the error that did it is the one that comes out.
+        """
+        self.connection.execute("SAVEPOINT fencepost")
+        try:
+            yield
+        except BaseException:
+            if self.connection.in_transaction:
+                with suppress(sqlite3.Error):  # the first error is the one to tell
+                    self.connection.execute("ROLLBACK TO fencepost")
+                    self.connection.execute("RELEASE fencepost")
+            raise
+        self.connection.execute("RELEASE fencepost")

@@ -1,0 +1,95 @@
+"""Waking: ``PRAGMA data_version`` is the truth, the folder's events say when to look at it."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from typing import Final
+
+from ..folder_watch import FolderWatch
+from .database import Database, Handle
+from .errors import translate
+
+SAFETY_POLL_S: Final = 0.25
+"""How long the events are trusted: some file systems have none."""
+POLL_S: Final = 0.005
+"""Between two looks where another thread already listens to the events."""
+RECHECK_S: Final = 0.1
+"""How long after an event its commit may become visible: the log is written before it is synced."""
+FIRST_PAUSE_S: Final = 0.000_1
+LONGEST_PAUSE_S: Final = 0.01
+
+
+class Watch:
+    """Whether anything was committed since ``mark``, and the sleep until it was.
+
+    The connection is its own: data_version tells of the commits of others only, so that those of this ledger's
+    threads count too.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._folder = FolderWatch(os.path.dirname(os.path.realpath(database.path)))
+        self._listening = threading.Lock()
+        self._reading = threading.Lock()
+        self._handle: Handle | None = None
+        self._marked: int | None = None
+        self._pid = os.getpid()
+
+    def mark(self) -> None:
+        """What has been committed up to now is known."""
+        self._marked = self._version()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Sleep until there is a commit since the mark; False after ``timeout_s``. True where none was set.
+
+        Raises:
+            LedgerFailed: the file was removed or replaced.
+        """
+        deadline = time.monotonic() + timeout_s
+        if not self._listening.acquire(blocking=False):
+            return self._look_until(deadline, pause_s=POLL_S, longest_s=POLL_S)
+        try:
+            self._folder.open()
+            while not self._changed():
+                left_s = deadline - time.monotonic()
+                if left_s <= 0:
+                    return False
+                self._folder.sleep(min(left_s, SAFETY_POLL_S))
+                recheck = min(deadline, time.monotonic() + RECHECK_S)
+                if self._look_until(recheck, pause_s=FIRST_PAUSE_S, longest_s=LONGEST_PAUSE_S):
+                    return True
+            return True
+        finally:
+            self._listening.release()
+
+    def close(self) -> None:
+        """Give the events back; the connection is closed with the database."""
+        self._folder.close()
+
+    def _look_until(self, deadline: float, *, pause_s: float, longest_s: float) -> bool:
+        while not self._changed():
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                return False
+            time.sleep(min(pause_s, left_s))
+            pause_s = min(pause_s * 1.5, longest_s)
+        return True
+
+    def _changed(self) -> bool:
+        self._database.check_file()
+        version = self._version()
+        return self._marked != version
+
+    def _version(self) -> int:
+        with self._reading:
+            if self._handle is None or self._pid != os.getpid():
+                self._handle, self._pid, self._marked = self._database.open_handle(), os.getpid(), None
+            with self._handle.lock:
+                try:
+                    row = self._handle.connection.execute("PRAGMA data_version").fetchone()
+                except sqlite3.Error as error:
+                    raise translate(error, self._database.path) from error
+        return int(row[0])
