@@ -83,7 +83,7 @@ def check(
     ] = None,
     text: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option(metavar="TEXT", help="What the jobs carry."),
+        typer.Option("--text", metavar="TEXT", help="What the jobs carry."),
     ] = None,
     point: Annotated[
         Optional[list[str]],  # noqa: UP045

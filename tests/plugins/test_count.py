@@ -69,7 +69,7 @@ def test_known_texts(text, size, words):
 
 def test_it_is_there_without_any_metadata():
     plugins = Plugins.load(entry_points=False)
-    assert plugins.effect_names() == ["count"]
+    assert "count" in plugins.effect_names()
     assert plugins.choose("count").outcome("two words") == {"bytes": 9, "words": 2}
 
 

@@ -11,6 +11,11 @@ from fencepost.plugins.manager import Plugins
 from .conftest import pure
 
 
+def others(plugins):
+    """The effects that can be chosen and do not ship."""
+    return [name for name in plugins.effect_names() if name not in BUILTINS]
+
+
 def state(plugins, name):
     [one] = [one for one in plugins.all() if one.found.name == name]
     return one.state, one.reason
@@ -19,8 +24,8 @@ def state(plugins, name):
 def test_an_installed_effect_is_found_by_its_entry_point(site):
     site.effect("greet")
     plugins = Plugins.load()
-    assert plugins.effect_names() == ["count", "greet"]
-    assert [info.name for info in plugins.infos()] == ["count", "greet"]
+    assert others(plugins) == ["greet"]
+    assert [info.name for info in plugins.infos() if info.name not in BUILTINS] == ["greet"]
     assert plugins.choose("greet").outcome("hi") == {"by": "greet", "text": "hi"}
 
 
@@ -48,7 +53,7 @@ def test_a_broken_plugin_harms_only_the_jobs_that_name_it(site, source):
     site.effect("good")
     site.effect("bad", source=source)
     plugins = Plugins.load()
-    assert plugins.effect_names() == ["count", "good"]
+    assert others(plugins) == ["good"]
     assert plugins.choose("good").outcome("x")["by"] == "good"
     assert state(plugins, "bad")[0] == "broken"
     with pytest.raises(
@@ -85,7 +90,7 @@ def test_a_blocked_plugin_is_never_imported(site, tmp_path):
         {"environ": {"FENCEPOST_NO_PLUGINS": "all"}},
     ):
         plugins = Plugins.load(**options)
-        assert plugins.effect_names() == ["count"]
+        assert others(plugins) == []
         assert not mark.exists()
     Plugins.load(blocked=["another"])
     assert mark.exists()
@@ -97,14 +102,14 @@ def test_a_blocked_plugin_is_told_apart_from_one_that_is_not_there(site):
     assert state(plugins, "greet") == ("blocked", "by --no-plugin or FENCEPOST_NO_PLUGINS")
     with pytest.raises(PluginError, match="'greet' is blocked by --no-plugin or FENCEPOST_NO_PLUGINS"):
         plugins.choose("greet")
-    with pytest.raises(EffectNotFound, match="no effect 'none'; installed are: count"):
+    with pytest.raises(EffectNotFound, match=r"no effect 'none'; installed are: .*count"):
         plugins.choose("none")
 
 
 def test_what_ships_can_be_blocked_by_name_but_not_by_all():
-    assert Plugins.load(blocked=["all"]).effect_names() == ["count"]
+    assert Plugins.load(blocked=["all"]).effect_names() == sorted(BUILTINS)
     plugins = Plugins.load(blocked=["count"])
-    assert plugins.effect_names() == []
+    assert "count" not in plugins.effect_names()
     with pytest.raises(PluginError, match="'count' is blocked"):
         plugins.choose("count")
 
@@ -114,14 +119,14 @@ def test_two_plugins_with_one_effect_name_are_both_refused_until_one_is_blocked(
     site.module("again", pure("greet"))
     site.install("fencepost-again", {"salute": "again"})
     plugins = Plugins.load()
-    assert plugins.effect_names() == ["count"]
+    assert others(plugins) == []
     assert state(plugins, "salute") == (
         "broken",
         "the effect name 'greet' is taken by 'greet' of fencepost-greet too: block one with --no-plugin",
     )
     with pytest.raises(PluginError, match="the effect name 'greet' is taken by"):
         plugins.choose("greet")
-    assert Plugins.load(blocked=["fencepost-again"]).effect_names() == ["count", "greet"]
+    assert others(Plugins.load(blocked=["fencepost-again"])) == ["greet"]
 
 
 def test_nobody_takes_the_name_of_an_effect_that_ships(site):
@@ -163,13 +168,13 @@ def test_a_plugin_that_the_user_names_must_load(tmp_path, name, says):
     with pytest.raises(PluginError, match=f"--plugin .*: {says}"):
         Plugins.load(modules=[name], entry_points=False, folder=tmp_path)
     plugins = Plugins.load(modules=[name], entry_points=False, folder=tmp_path, tolerant=True)
-    assert [one.state for one in plugins.all()] == ["loaded", "broken"]
+    assert [one.state for one in plugins.all() if one.found.name not in BUILTINS] == ["broken"]
 
 
 def test_naming_an_installed_plugin_does_not_load_it_twice(site):
     site.effect("greet")
     plugins = Plugins.load(modules=["plugin_greet"])
-    assert plugins.effect_names() == ["count", "greet"]
+    assert others(plugins) == ["greet"]
 
 
 def test_an_effect_is_configured_once_and_closed_once(site, tmp_path):
