@@ -96,11 +96,12 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
-        """For one statement that reads: it sees one moment, and takes no lock that others wait for."""
+        """A transaction that reads: all of it sees one moment, and nobody waits for it."""
         handle = self._handle()
         with handle.lock:
             try:
-                yield Transaction(handle.connection, statements(), self.path)
+                with _transaction(handle.connection, "BEGIN"):
+                    yield Transaction(handle.connection, statements(), self.path)
             except (sqlite3.Error, UnicodeError, OverflowError) as error:
                 raise translate(error, self.path) from error
 
@@ -121,7 +122,7 @@ class Database:
             with handle.lock:
                 try:
                     self.check_file()
-                    with _immediate(handle.connection):
+                    with _transaction(handle.connection, "BEGIN IMMEDIATE"):
                         transaction = Transaction(handle.connection, statements(), self.path)
                         if not even_sealed:
                             refuse_sealed(transaction)
@@ -255,8 +256,8 @@ class Database:
 
 
 @contextmanager
-def _immediate(connection: sqlite3.Connection) -> Iterator[None]:
-    connection.execute("BEGIN IMMEDIATE")
+def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[None]:
+    connection.execute(begin)
     try:
         yield
         connection.execute("COMMIT")

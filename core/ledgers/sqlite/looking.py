@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Final
 
 from ...errors import InvalidInput, LedgerCorrupt
 from ...inputs import Input, is_name
-from ...job import STATES, Job, State
+from ...job import COMPLETED, QUEUED, STATES, Job, State
 from ...ledger import AuditEntry, Page
 from ..rows import job_of
 from .claiming import lanes, open_lanes
 from .transaction import Transaction
-
-_KEY: Final = -1
 
 
 def read_inputs(transaction: Transaction, ids: Iterable[str]) -> dict[str, Input]:
@@ -37,32 +34,35 @@ def read_inputs(transaction: Transaction, ids: Iterable[str]) -> dict[str, Input
 
 def get_job(transaction: Transaction, id: str) -> Job | None:
     """The job under that id, wherever it is."""
-    row = transaction.row("job", (id,))
+    row = transaction.row("jobs_of", {"ids": json.dumps([id])})
     return None if row is None else job_of(row)
 
 
 def jobs(
     transaction: Transaction,
     *,
-    states: Sequence[State] | None,
-    queue: str | None,
-    effect: str | None,
+    states: Sequence[State] | None = None,
+    queue: str | None = None,
+    effect: str | None = None,
     after: str | None,
     limit: int,
 ) -> Page:
     """A page in order of enqueue; the cursor is the key of its last job."""
-    rows = transaction.rows(
-        "jobs",
+    wanted = STATES if states is None else states
+    found = transaction.rows(
+        "keys",
         {
             "after": cursor_key(after),
-            "states": None if states is None else json.dumps(list(states)),
+            "scan": QUEUED in wanted or COMPLETED in wanted,
+            "states": json.dumps(wanted),
             "queue": queue,
             "effect": effect,
             "limit": limit + 1,
         },
     )
-    page = rows[:limit]
-    return Page([job_of(row) for row in page], str(page[-1][_KEY]) if len(rows) > limit else None)
+    keys = [key for (key,) in found[:limit]]
+    rows = transaction.rows("jobs_at", {"keys": json.dumps(keys)})
+    return Page([job_of(row) for row in rows], str(keys[-1]) if len(found) > limit else None)
 
 
 def cursor_key(cursor: str | None) -> int:

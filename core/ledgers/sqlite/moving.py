@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
@@ -19,7 +20,7 @@ _KEY: Final = -1
 
 def find(transaction: Transaction, id: str) -> tuple[int, Job] | None:
     """The job and its key, live or dead."""
-    row = transaction.row("job_to_move", (id,))
+    row = transaction.row("jobs_of", {"ids": json.dumps([id])})
     return None if row is None else (row[_KEY], job_of(row))
 
 

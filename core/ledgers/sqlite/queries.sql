@@ -167,7 +167,7 @@ candidate (key) AS (
         WHERE queue = lane.queue AND effect = lane.effect
             AND state = 'queued' AND attempts > 0 AND max_attempts IS NULL AND attempts >= :max_attempts
             AND (expires_at_ms IS NULL OR expires_at_ms > :now_ms)
-        ORDER BY key LIMIT :limit
+        ORDER BY attempts, key LIMIT :limit
     )
     UNION ALL
     SELECT job.key FROM lane CROSS JOIN fencepost_jobs AS job
@@ -242,9 +242,12 @@ SELECT text FROM fencepost_inputs WHERE id = ?
 
 -- name: job_without_input
 -- One statement: an enqueue that commits between two could make a sound job look broken.
-SELECT id FROM fencepost_all_jobs AS job
-WHERE id IN (SELECT value FROM json_each(:ids))
-    AND NOT EXISTS (SELECT 1 FROM fencepost_inputs AS input WHERE input.id = job.id)
+SELECT record.value FROM json_each(:ids) AS record
+WHERE NOT EXISTS (SELECT 1 FROM fencepost_inputs AS input WHERE input.id = record.value)
+    AND (
+        EXISTS (SELECT 1 FROM fencepost_jobs AS job WHERE job.id = record.value)
+        OR EXISTS (SELECT 1 FROM fencepost_dead AS dead WHERE dead.id = record.value)
+    )
 LIMIT 1
 
 -- name: receipts
@@ -261,13 +264,6 @@ UPDATE fencepost_jobs SET state = 'completed', lease_until_ms = 0, completed_at_
 WHERE id = ?1 AND version = ?2 AND state = 'running' AND lease_until_ms > ?3
 
 -- == every other move ==
-
--- name: job_to_move
-SELECT
-    id, state, version, lease_until_ms, attempts, queue, effect, priority, run_at_ms, expires_at_ms,
-    enqueued_at_ms, claimant, claimed_at_ms, first_claimed_at_ms, started_at_ms, completed_at_ms, last_error,
-    died_at_ms, visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms, key
-FROM fencepost_all_jobs WHERE id = ?
 
 -- name: move
 UPDATE fencepost_jobs
@@ -355,26 +351,69 @@ LIMIT :limit
 
 -- == looking ==
 
--- name: job
--- One statement over both tables, so that a move between them cannot hide the job.
+-- name: jobs_of
+-- One statement over both tables, so that a move between them cannot hide a job.
 SELECT
     id, state, version, lease_until_ms, attempts, queue, effect, priority, run_at_ms, expires_at_ms,
     enqueued_at_ms, claimant, claimed_at_ms, first_claimed_at_ms, started_at_ms, completed_at_ms, last_error,
-    died_at_ms, visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms
-FROM fencepost_all_jobs WHERE id = ?
-
--- name: jobs
+    NULL, visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms, key
+FROM fencepost_jobs WHERE id IN (SELECT value FROM json_each(:ids))
+UNION ALL
 SELECT
-    id, state, version, lease_until_ms, attempts, queue, effect, priority, run_at_ms, expires_at_ms,
+    id, 'dead', version, 0, attempts, queue, effect, priority, run_at_ms, expires_at_ms,
     enqueued_at_ms, claimant, claimed_at_ms, first_claimed_at_ms, started_at_ms, completed_at_ms, last_error,
     died_at_ms, visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms, key
-FROM fencepost_all_jobs
-WHERE key > :after
-    AND (:states IS NULL OR state IN (SELECT value FROM json_each(:states)))
-    AND (:queue IS NULL OR queue = :queue)
-    AND (:effect IS NULL OR effect = :effect)
+FROM fencepost_dead WHERE id IN (SELECT value FROM json_each(:ids))
+
+-- name: jobs_at
+SELECT
+    id, state, version, lease_until_ms, attempts, queue, effect, priority, run_at_ms, expires_at_ms,
+    enqueued_at_ms, claimant, claimed_at_ms, first_claimed_at_ms, started_at_ms, completed_at_ms, last_error,
+    NULL, visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms, key
+FROM fencepost_jobs WHERE key IN (SELECT value FROM json_each(:keys))
+UNION ALL
+SELECT
+    id, 'dead', version, 0, attempts, queue, effect, priority, run_at_ms, expires_at_ms,
+    enqueued_at_ms, claimant, claimed_at_ms, first_claimed_at_ms, started_at_ms, completed_at_ms, last_error,
+    died_at_ms, visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms, key
+FROM fencepost_dead WHERE key IN (SELECT value FROM json_each(:keys))
 ORDER BY key
-LIMIT :limit
+
+-- name: keys
+-- A page in order of enqueue. Few jobs are running or held, so where only those are asked for, their indexes are
+-- read; for queued and completed ones (:scan) the table is.
+SELECT key FROM (
+    SELECT * FROM (
+        SELECT key FROM fencepost_jobs NOT INDEXED
+        WHERE :scan AND key > :after AND state IN (SELECT value FROM json_each(:states))
+            AND (:queue IS NULL OR queue = :queue) AND (:effect IS NULL OR effect = :effect)
+        ORDER BY key LIMIT :limit
+    )
+    UNION ALL
+    SELECT * FROM (
+        SELECT key FROM fencepost_jobs INDEXED BY fencepost_leases
+        WHERE NOT :scan AND state = 'running' AND key > :after
+            AND state IN (SELECT value FROM json_each(:states))
+            AND (:queue IS NULL OR queue = :queue) AND (:effect IS NULL OR effect = :effect)
+        ORDER BY key LIMIT :limit
+    )
+    UNION ALL
+    SELECT * FROM (
+        SELECT key FROM fencepost_jobs INDEXED BY fencepost_held
+        WHERE NOT :scan AND state = 'held' AND key > :after
+            AND state IN (SELECT value FROM json_each(:states))
+            AND (:queue IS NULL OR queue = :queue) AND (:effect IS NULL OR effect = :effect)
+        ORDER BY key LIMIT :limit
+    )
+    UNION ALL
+    SELECT * FROM (
+        SELECT key FROM fencepost_dead NOT INDEXED
+        WHERE key > :after AND 'dead' IN (SELECT value FROM json_each(:states))
+            AND (:queue IS NULL OR queue = :queue) AND (:effect IS NULL OR effect = :effect)
+        ORDER BY key LIMIT :limit
+    )
+)
+ORDER BY key LIMIT :limit
 
 -- name: counts
 SELECT state, count(*) FROM fencepost_jobs WHERE :queue IS NULL OR queue = :queue GROUP BY state
@@ -478,37 +517,30 @@ SELECT id FROM fencepost_jobs WHERE state = 'running' AND lease_until_ms > ? LIM
 -- name: seal
 UPDATE fencepost_meta SET sealed_for = ?
 
--- name: export_jobs
-SELECT
-    job.id, job.state, job.version, job.lease_until_ms, job.attempts, job.queue, job.effect, job.priority,
-    job.run_at_ms, job.expires_at_ms, job.enqueued_at_ms, job.claimant, job.claimed_at_ms,
-    job.first_claimed_at_ms, job.started_at_ms, job.completed_at_ms, job.last_error, job.died_at_ms,
-    job.visibility_timeout_ms, job.max_attempts, job.backoff_base_ms, job.dead_letter_retention_ms, job.key
-FROM fencepost_all_jobs AS job
-WHERE job.key > :after
-ORDER BY job.key
-LIMIT :limit
-
--- name: export_others
+-- name: others
 -- The ids that have no job: inputs that wait for one, purged ids, receipts of neither.
 SELECT id FROM (
-    SELECT id FROM fencepost_inputs WHERE id > :after
+    SELECT * FROM (
+        SELECT id FROM fencepost_inputs AS other
+        WHERE id > :after
+            AND NOT EXISTS (SELECT 1 FROM fencepost_jobs AS job WHERE job.id = other.id)
+            AND NOT EXISTS (SELECT 1 FROM fencepost_dead AS dead WHERE dead.id = other.id)
+        ORDER BY id LIMIT :limit
+    )
     UNION
-    SELECT id FROM fencepost_purged WHERE id > :after
+    SELECT * FROM (
+        SELECT id FROM fencepost_purged WHERE id > :after ORDER BY id LIMIT :limit
+    )
     UNION
-    SELECT id FROM fencepost_effects WHERE id > :after
-) AS other
-WHERE NOT EXISTS (SELECT 1 FROM fencepost_jobs AS job WHERE job.id = other.id)
-    AND NOT EXISTS (SELECT 1 FROM fencepost_dead AS dead WHERE dead.id = other.id)
-ORDER BY id
-LIMIT :limit
-
--- name: jobs_of
-SELECT
-    id, state, version, lease_until_ms, attempts, queue, effect, priority, run_at_ms, expires_at_ms,
-    enqueued_at_ms, claimant, claimed_at_ms, first_claimed_at_ms, started_at_ms, completed_at_ms, last_error,
-    died_at_ms, visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms
-FROM fencepost_all_jobs WHERE id IN (SELECT value FROM json_each(:ids))
+    SELECT * FROM (
+        SELECT id FROM fencepost_effects AS other
+        WHERE id > :after
+            AND NOT EXISTS (SELECT 1 FROM fencepost_jobs AS job WHERE job.id = other.id)
+            AND NOT EXISTS (SELECT 1 FROM fencepost_dead AS dead WHERE dead.id = other.id)
+        ORDER BY id LIMIT :limit
+    )
+)
+ORDER BY id LIMIT :limit
 
 -- name: purged_of
 SELECT id, version FROM fencepost_purged WHERE id IN (SELECT value FROM json_each(:ids))

@@ -13,12 +13,11 @@ from ...job import DEAD, Job
 from ...ledger import Export, Row
 from ..rows import job_of, stamps_ms
 from .database import refuse_sealed
-from .looking import cursor_key
+from .looking import jobs as list_jobs
 from .operating import Operator, record_seal
 from .receipting import publish, receipts
 from .transaction import Transaction
 
-_KEY: Final = -1
 _OTHERS: Final = "others:"
 """Begins the cursor of the second part, ids without a job; the id that it goes on after follows."""
 
@@ -53,16 +52,16 @@ def export_rows(transaction: Transaction, after: str | None, limit: int) -> Expo
         if other and not is_name(other):
             raise InvalidInput(f"{after!r:.80} is no cursor: give the one that the page before returned")
     else:
-        rows = transaction.rows("export_jobs", {"after": cursor_key(after), "limit": limit + 1})
-        jobs = {row[0]: job_of(row) for row in rows[:limit]}
-        if len(rows) > limit:
-            return Export(_rows(transaction, jobs), str(rows[limit - 1][_KEY]))
+        page = list_jobs(transaction, after=after, limit=limit)
+        jobs = {job.id: job for job in page.jobs}
+        if page.next is not None:
+            return Export(_rows(transaction, jobs), page.next)
     room = limit - len(jobs)
-    others = [id for (id,) in transaction.rows("export_others", {"after": other, "limit": room + 1})]
-    page = _rows(transaction, jobs | dict.fromkeys(others[:room]))
+    others = [id for (id,) in transaction.rows("others", {"after": other, "limit": room + 1})]
+    rows = _rows(transaction, jobs | dict.fromkeys(others[:room]))
     if len(others) > room:
-        return Export(page, _OTHERS + (others[room - 1] if room else other))
-    return Export(page, None)
+        return Export(rows, _OTHERS + (others[room - 1] if room else other))
+    return Export(rows, None)
 
 
 def import_rows(transaction: Transaction, rows: Sequence[Row]) -> int:

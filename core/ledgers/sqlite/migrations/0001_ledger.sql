@@ -93,20 +93,6 @@ CREATE INDEX fencepost_dead_by_queue ON fencepost_dead (queue, died_at_ms);
 CREATE INDEX fencepost_dead_retention ON fencepost_dead (queue, died_at_ms + dead_letter_retention_ms)
 WHERE dead_letter_retention_ms IS NOT NULL;
 
--- Every job, wherever it is, in the columns that the program reads.
-CREATE VIEW fencepost_all_jobs AS
-SELECT
-    key, id, state, version, lease_until_ms, attempts, queue, effect, priority, run_at_ms, expires_at_ms,
-    enqueued_at_ms, claimant, claimed_at_ms, first_claimed_at_ms, started_at_ms, completed_at_ms, last_error,
-    NULL AS died_at_ms, visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms
-FROM fencepost_jobs
-UNION ALL
-SELECT
-    key, id, 'dead', version, 0, attempts, queue, effect, priority, run_at_ms, expires_at_ms,
-    enqueued_at_ms, claimant, claimed_at_ms, first_claimed_at_ms, started_at_ms, completed_at_ms, last_error,
-    died_at_ms, visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms
-FROM fencepost_dead;
-
 CREATE TABLE fencepost_inputs (
     id TEXT PRIMARY KEY NOT NULL,
     text TEXT NOT NULL
