@@ -24,8 +24,14 @@ SHIPPED: Final = "fencepost"
 ALL: Final = "all"
 """Blocks every plugin that is not shipped."""
 
-BUILTINS: Final[Mapping[str, str]] = {"count": "fencepost.effects.count"}
-"""Effects that ship, by name: there without any metadata, and imported only when one is wanted."""
+BUILTINS: Final[Mapping[str, str]] = {
+    "count": "fencepost.effects.count",
+    "remote": "fencepost.effects.remote:Remote",
+}
+"""Effects that ship, by name: there without any metadata, and imported only when one is wanted.
+
+A module; or ``module:class`` for one that holds something open, of which each use gets an object of its own.
+"""
 
 OPTIONAL: Final[Mapping[str, str]] = {"timing": "fencepost.plugins.timing", "log": "fencepost.plugins.log"}
 """Middleware and observers that ship, for ``--plugin NAME``."""
@@ -103,8 +109,13 @@ def _unreadable(distribution: Distribution, error: Exception) -> Found:
     return Found(Path(path).name, _import(""), error=reason)
 
 
-def _import(module: str) -> Callable[[], object]:
-    return lambda: importlib.import_module(module)
+def _import(target: str) -> Callable[[], object]:
+    def load() -> object:
+        module_name, _, factory = target.partition(":")
+        module = importlib.import_module(module_name)
+        return getattr(module, factory)() if factory else module
+
+    return load
 
 
 def _entry(point: EntryPoint) -> Callable[[], object]:

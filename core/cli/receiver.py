@@ -1,0 +1,168 @@
+"""``fencepost receiver``: the other half of remote effects, as a server; and a check of anybody's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Final, Optional
+
+import typer
+
+if TYPE_CHECKING:
+    from ...effects.receiver.check import Row
+    from ...effects.receiver.server import Server
+
+TOKEN_ENV: Final = "FENCEPOST_RECEIVER_TOKEN"
+DEFAULT_PORT: Final = 8470
+
+app = typer.Typer(
+    name="receiver",
+    help="The receiver's half of remote effects: run one, or check yours.",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    invoke_without_command=True,
+)
+
+
+@app.callback()
+def receiver(
+    context: typer.Context,
+    db: Annotated[
+        Optional[str],  # noqa: UP045 - typer reads the annotation
+        typer.Option(
+            metavar="FILE", help="The SQLite file with the inbox and the keys; made if it is absent."
+        ),
+    ] = None,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="0 takes a free one.")] = DEFAULT_PORT,
+    base: Annotated[str, typer.Option(metavar="PATH", help="The path that senders are given.")] = "/",
+    keep_keys_days: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(
+            min=1, max=36_500, metavar="DAYS", help="Forget keys after so long. [default: keep them]"
+        ),
+    ] = None,
+    max_body_bytes: Annotated[int, typer.Option(min=1, help="Refuse larger bodies.")] = 1024 * 1024,
+) -> None:
+    """Run a receiver that puts each delivery into a table, once; or check yours with `fencepost receiver check URL`.
+
+    Prints its URL when it listens, then serves until SIGTERM or SIGINT. If FENCEPOST_RECEIVER_TOKEN is set, every
+    request must carry it as a bearer token.
+
+    Example: fencepost receiver --db receiver.db
+    """
+    if context.invoked_subcommand is not None:
+        return
+    import os
+    import sqlite3
+
+    from ...effects.receiver import Receiver
+    from ...effects.receiver.inbox import Inbox
+    from ...effects.receiver.server import Server
+    from ..errors import FencepostError, InvalidInput
+    from .output import print_document, warn
+    from .running import set_up_logs
+
+    if db is None:
+        raise InvalidInput("name the file to keep deliveries in: fencepost receiver --db receiver.db")
+    if not base.startswith("/"):
+        raise InvalidInput(f"--base {base!r} must be a path, such as /orders")
+    token = os.environ.get(TOKEN_ENV) or None
+    set_up_logs("text", level=20)
+    try:
+        inbox = Inbox(db)
+        service = Receiver(
+            inbox.connect,
+            inbox.add,
+            base=base,
+            token=token,
+            keys_kept_s=None if keep_keys_days is None else keep_keys_days * 86_400,
+            max_body_bytes=max_body_bytes,
+        )
+        server = Server(service, host=host, port=port)
+    except sqlite3.Error as error:
+        raise FencepostError(f"{db}: {error}") from error
+    except OSError as error:
+        raise FencepostError(
+            f"{host} port {port} cannot be listened on: {error.strerror or error}"
+        ) from error
+    if token is None and not server.is_loopback:
+        warn(f"everybody who reaches {server.url} may deliver: set {TOKEN_ENV}, and put TLS in front")
+    _stop_on_signals(server)
+    print_document({"url": server.url + base.rstrip("/"), "db": os.path.abspath(db)})
+    with server:
+        server.serve_forever()
+
+
+@app.command()
+def check(
+    url: Annotated[str, typer.Argument(metavar="URL", help="The receiver's base: the remote effect's url.")],
+    method: Annotated[str, typer.Option(help="How deliveries are sent.")] = "POST",
+    body: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(metavar="TEXT", help="What deliveries carry, if the receiver wants something special."),
+    ] = None,
+    content_type: Annotated[
+        str, typer.Option(metavar="TYPE", help="Of the body.")
+    ] = "text/plain; charset=utf-8",
+    timeout: Annotated[
+        float, typer.Option(min=0.001, metavar="SECONDS", help="How long an answer may take.")
+    ] = 30.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Check that a receiver keeps the contract (docs/reference/receiver.md). It is sent real work: use one for tests.
+
+    Prints a table; exit 1 if a row is not kept. FENCEPOST_REMOTE_TOKEN is sent as a bearer token.
+
+    Example: fencepost receiver check http://127.0.0.1:8470
+    """
+    import os
+    import sys
+
+    from ...effects.receiver.check import DEFAULT_BODY, Check
+    from ..errors import FencepostError, InvalidInput, PluginError
+    from .output import print_document
+
+    try:
+        import httpx
+    except ImportError as error:
+        raise PluginError("the check needs httpx: pip install 'fencepost[http]'") from error
+    headers = {"content-type": content_type}
+    if token := os.environ.get("FENCEPOST_REMOTE_TOKEN"):
+        headers["authorization"] = f"Bearer {token}"
+    if not url.startswith(("http://", "https://")):
+        raise InvalidInput(f"{url!r} must begin with https:// or http://")
+    with httpx.Client(headers=headers, timeout=timeout) as client:
+        content = DEFAULT_BODY if body is None else body.encode("utf-8")
+        rows = list(Check(client, url, method=method, body=content).rows())
+    failed = [row for row in rows if not row.ok]
+    if failed:
+        raise FencepostError(f"{url} does not keep {len(failed)} of {len(rows)} rows:\n\n{_table(rows)}")
+    if as_json:
+        print_document({"schema_version": 1, "url": url, "rows": [_document(row) for row in rows]})
+    else:
+        sys.stdout.write(_table(rows))
+
+
+def _stop_on_signals(server: Server) -> None:
+    import signal
+    import threading
+
+    def stop(number: int, frame: object) -> None:
+        # From a thread: it waits for the loop, which this handler interrupts.
+        threading.Thread(target=server.shutdown, daemon=True).start()
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+
+
+def _table(rows: list[Row]) -> str:
+    width = max(len(row.name) for row in rows)
+    lines = []
+    for row in rows:
+        lines.append(f"{'ok  ' if row.ok else 'FAIL'}  {row.name:<{width}}  {row.expects}")
+        if row.failure is not None:
+            lines.append(f"{'':<{width + 6}}  but: {row.failure}")
+    return "\n".join(lines) + "\n"
+
+
+def _document(row: Row) -> dict[str, object]:
+    return {"name": row.name, "expects": row.expects, "ok": row.ok}
