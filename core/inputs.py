@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
@@ -114,14 +113,14 @@ def check_int(value: object, what: str, *, low: int = 0, high: int = MAX_INT) ->
     if type(value) is not int:
         raise InvalidInput(f"{what} must be a whole number, not {_type(value)}")
     if not low <= value <= high:
-        raise InvalidInput(f"{what} is {value}, it must lie between {low} and {high}")
+        raise InvalidInput(f"{what} is {_figure(value)}, it must lie between {low} and {high}")
     return value
 
 
 def check_seconds(value: float | None, what: str) -> float | None:
     """Return ``value`` if it is a span of 0 seconds or more that can be carried, or None."""
-    if value is not None and not (math.isfinite(value) and 0 <= value * 1_000 <= MAX_INT):
-        raise InvalidInput(f"{what} is {value}, it must be a number of seconds of 0 or more")
+    if value is not None and not 0 <= value * 1_000 <= MAX_INT:  # which NaN is not either
+        raise InvalidInput(f"{what} is {_figure(value)}, it must be a number of seconds of 0 or more")
     return value
 
 
@@ -136,8 +135,10 @@ def check_stamps(stamps: Stamps) -> Stamps:
             continue
         if type(value) not in (int, float):
             raise InvalidInput(f"{field.name} must be a number of seconds, not {_type(value)}")
-        if not math.isfinite(value) or value * 1_000 > MAX_INT:
-            raise InvalidInput(f"{field.name} is {value}: not a number of seconds that can be carried")
+        if not -MAX_INT <= value * 1_000 <= MAX_INT:  # which NaN is not either
+            raise InvalidInput(
+                f"{field.name} is {_figure(value)}: not a number of seconds that can be carried"
+            )
         if value < 0 or (value == 0 and field.name != "dead_letter_retention_s"):
             least = "0 or more" if field.name == "dead_letter_retention_s" else "more than 0"
             raise InvalidInput(f"{field.name} is {value}, it must be {least}")
@@ -230,6 +231,11 @@ def _brief(value: object) -> str:
     if not isinstance(value, str):
         return _type(value)
     return ascii(value if len(value) <= 70 else value[:67] + "...")
+
+
+def _figure(value: float) -> str:
+    """The number; Python refuses to write out one of thousands of digits."""
+    return "a number of more than 20 digits" if type(value) is int and abs(value) >= 10**20 else str(value)
 
 
 def _type(value: object) -> str:

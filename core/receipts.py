@@ -108,18 +108,28 @@ def check_outcome(value: object) -> dict[str, JSON]:
         raise InvalidInput(f"an effect's outcome must be a JSON object (a dict), not {type(value).__name__}")
     if not value.keys().isdisjoint(RESERVED):
         raise InvalidInput(f"an effect's outcome may not use the key {sorted(RESERVED & value.keys())[0]!r}")
-    for key in value:
-        if not isinstance(key, str):
-            raise InvalidInput(f"an effect's outcome has the key {key!r}, which is no string")
     try:
         size = len(compact(value).encode("utf-8"))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(f"an effect's outcome is not JSON: {error}") from error
+    _check_keys(value)
     if size > MAX_OUTCOME_BYTES:
         raise LimitExceeded(
             f"an effect's outcome has {size:,} bytes, at most {MAX_OUTCOME_BYTES:,} are allowed"
         )
     return value
+
+
+def _check_keys(value: object) -> None:
+    """Refuse keys that the encoder would turn into strings: what is stored would not be what was given."""
+    if isinstance(value, dict):
+        for key, member in value.items():
+            if not isinstance(key, str):
+                raise InvalidInput(f"an effect's outcome has the key {key!r:.40}, which is no string")
+            _check_keys(member)
+    elif isinstance(value, (list, tuple)):
+        for member in value:
+            _check_keys(member)
 
 
 def conflict(stored: Receipt, expected: Receipt) -> ReceiptConflict:
