@@ -29,20 +29,22 @@ soak: $(VENV)/ready-dev
 clean:
 	rm -rf $(VENV) build dist *.egg-info
 
-# Each stamp is a finished environment; a changed pyproject.toml or constraints.txt makes it anew.
+# Each stamp is a finished environment; a changed pyproject.toml or constraints.txt makes it anew. The build tool
+# is installed first and used as it is, so that it too has the version that constraints.txt names.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/ready: pyproject.toml setup.py constraints.txt | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
+	$(INSTALL) --upgrade setuptools
+	$(INSTALL) --no-build-isolation --editable .
 	@touch $@
 
 $(VENV)/ready-dev: requirements-dev.txt $(VENV)/ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
-		--editable '.[postgres,http]' --requirement requirements-dev.txt
+	$(INSTALL) --no-build-isolation --editable '.[postgres,http]' --requirement requirements-dev.txt
 	@touch $@
 
 $(VENV)/ready-bench: requirements-bench.txt $(VENV)/ready-dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
-		--requirement requirements-bench.txt
+	$(INSTALL) --requirement requirements-bench.txt
 	@touch $@

@@ -50,6 +50,8 @@ class Turns:
         self._left = options.max_jobs
         self.outstanding = 0
         """Claimed jobs that have not been settled or handed back."""
+        self.looked = False
+        """Whether the last turn got to claiming; it does not where a completion was refused."""
         self.over = False
         """A bounded worker is through: its bound is reached, or nothing is ready."""
         self.fault: FencepostError | None = None
@@ -70,7 +72,7 @@ class Turns:
         self._move_unfinished(batch)
         settlements = self._settlements(batch)
         sent = now()
-        request = self._request(waiting) if claim else None
+        request = self._request(waiting, self.outstanding - len(batch)) if claim else None
         if request is not None:
             settled, jobs = self._ledger.settle_and_claim(settlements, request, now_ms=self._options.now_ms)
         else:
@@ -79,7 +81,8 @@ class Turns:
         for (attempt, verdict, _), answer in zip(batch, settled, strict=True):
             self._settled(attempt, verdict, answer)
         batch.clear()
-        if request is not None and self.fault is None:
+        self.looked = request is not None and all(answer.completed for answer in settled)
+        if request is not None and self.looked and self.fault is None:
             jobs += self._other_queues(request, request.limit - len(jobs))
             self._count(len(jobs))
         elif self._left == 0 and self.outstanding == 0:
@@ -133,8 +136,8 @@ class Turns:
 
     # -- claiming --
 
-    def _request(self, waiting: int) -> ClaimRequest | None:
-        room = self._pace.room(waiting=waiting, outstanding=self.outstanding - waiting)
+    def _request(self, waiting: int, outstanding: int) -> ClaimRequest | None:
+        room = self._pace.room(waiting=waiting, outstanding=outstanding)
         if self._left is not None:
             room = min(room, self._left)
         if room < 1 or not self.may_claim:

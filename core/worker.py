@@ -299,12 +299,12 @@ class Worker(Renew):
         self._healthy()
         if self._turns.fault is not None:
             self._fail(self._turns.fault)
-        self._dry = claim and not claimed
+        self._dry = self._turns.looked and not claimed
         self._admit(claimed)
         if self._resting and (self._turns.over or self._stopping.is_set()):
             with self._changed:
                 self._changed.notify_all()
-        self._mark_idle(bool(claimed or batch) or self._turns.outstanding > 0)
+        self._mark_idle(not self._dry or self._turns.outstanding > 0)
         return bool(claimed)
 
     def _admit(self, claimed: list[Attempt]) -> None:

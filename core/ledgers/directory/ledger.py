@@ -183,7 +183,7 @@ class DirectoryLedger:
         self, settlements: Sequence[Settlement], request: ClaimRequest, *, now_ms: int | None = None
     ) -> tuple[list[Settled], list[Job]]:
         """Receipts first; then the completions and the claim in one write."""
-        published = [self._try_publish(item.receipt) for item in settlements]
+        published = self._publish_all(settlements)
         with self._open_table() as table:
             now_ms = self._clock() if now_ms is None else now_ms
             self._seen = self._store.identity()
@@ -223,7 +223,10 @@ class DirectoryLedger:
 
     def publish(self, receipt: Receipt) -> Published:
         """Link the receipt to its name, or compare it with what stands there."""
-        if self._store.add_receipt(receipt):
+        return self._compare(receipt, linked=self._store.add_receipts([receipt])[0])
+
+    def _compare(self, receipt: Receipt, *, linked: bool) -> Published:
+        if linked:
             return Published(receipt, reused=False)
         stored = self._store.receipt(receipt.id)
         if stored is None:
@@ -242,7 +245,7 @@ class DirectoryLedger:
         """Receipts first, each durable on its own; then all completions in one write."""
         if not settlements:
             return []
-        published = [self._try_publish(item.receipt) for item in settlements]
+        published = self._publish_all(settlements)
         with self._open_table() as table:
             return self._complete_all(
                 table, settlements, published, self._clock() if now_ms is None else now_ms
@@ -591,12 +594,16 @@ class DirectoryLedger:
             table.put(moved)
         return True
 
-    def _try_publish(self, receipt: Receipt) -> Published | None:
-        """None: another receipt is stored."""
-        try:
-            return self.publish(receipt)
-        except ReceiptConflict:
-            return None
+    def _publish_all(self, settlements: Sequence[Settlement]) -> list[Published | None]:
+        """Publish every receipt; None for each that contradicts the stored one."""
+        receipts = [item.receipt for item in settlements]
+        published: list[Published | None] = []
+        for receipt, linked in zip(receipts, self._store.add_receipts(receipts), strict=True):
+            try:
+                published.append(self._compare(receipt, linked=linked))
+            except ReceiptConflict:
+                published.append(None)
+        return published
 
     def _complete_all(
         self,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Final, NoReturn
 
@@ -189,14 +189,22 @@ class Store:
         except InvalidInput as error:
             raise LedgerCorrupt(f"{where}: {error}; the file is left as it is") from error
 
-    def add_receipt(self, receipt: Receipt) -> bool:
-        """Store the receipt durably; False if the id has one, whatever it says."""
-        name = f"{check_name(receipt.id, 'id')}.json"
-        with engine_errors(os.path.join(self.path, "effects", name)):
-            linked = link_file(
-                self._effects, name, readable(receipt.document()), step=self.step, kind="receipt"
-            )
-            # Also where it was there: its writer may not have come as far as this.
+    def add_receipts(self, receipts: Sequence[Receipt]) -> list[bool]:
+        """Store the receipts durably; False for each whose id has one already, whatever it says."""
+        if not receipts:
+            return []
+        with engine_errors(os.path.join(self.path, "effects")):
+            linked = [
+                link_file(
+                    self._effects,
+                    f"{check_name(receipt.id, 'id')}.json",
+                    readable(receipt.document()),
+                    step=self.step,
+                    kind="receipt",
+                )
+                for receipt in receipts
+            ]
+            # Also where one was there: its writer may not have come as far as this.
             os.fsync(self._effects)
         self.step("receipt: durable")
         return linked
