@@ -1,4 +1,4 @@
-"""Every hook, in the order in which a job meets them. docs/reference/hooks.md is made from this file.
+"""Every hook, in the order in which a job meets them.
 
 A plugin takes of a hook's arguments those that it wants, by name. ``info`` is the declaration of the effect that
 is called: of no use to the effect itself, but to a wrapper that sits around many effects.
@@ -11,7 +11,7 @@ Threads: a worker calls the hooks of one effect from as many threads at once as 
 must stand that.
 """
 
-# The bodies are empty by nature: pluggy reads the signatures, people the docstrings.
+# The bodies are empty by nature: pluggy reads the signatures, and docs/reference/hooks.md is made from both.
 
 from __future__ import annotations
 
@@ -111,9 +111,11 @@ def effect_reconcile(request: EffectRequest, info: EffectInfo) -> Reconciled:  #
     Answer ``Applied(outcome)`` with what the receiver stored; ``NotApplied()`` only if it is certain that the
     receiver has not applied it and that no earlier request can still arrive; else ``Unknown(reason)``.
 
-    Called: for ``probed``, before each attempt but the job's very first. ``keyed`` effects may offer it too.
+    Called: for ``probed``, before each attempt but the job's very first. A ``keyed`` effect may have it for its own
+        use; the worker does not ask it, since the receiver replays.
     Thread: any of the worker's.
-    Raising: the same as ``Unknown``: tried again after a backoff, and never applied without an answer.
+    Raising: the same as ``Unknown``: asked again after a backoff, held after the last attempt, and never applied
+        without an answer.
     Wrappers: yes.
     Since: 1
     """

@@ -39,14 +39,18 @@ class Result:
     """Why the author accepts the failure."""
 
     @property
-    def sentence(self) -> str:
-        """What failed, where, and the remedy."""
-        return f"{self.says}: {self.failure}."
-
-    @property
     def ok(self) -> bool:
         """Whether the promise was kept, or the author accepts that it was not."""
         return self.failure is None or self.accepted is not None
+
+
+def sentences(results: Sequence[Result]) -> list[str]:
+    """What failed, at which points, and the remedy: once for all points that fail alike."""
+    points: dict[str, list[str]] = {}
+    for result in results:
+        if result.failure is not None and not result.ok:
+            points.setdefault(result.failure, []).append(result.says)
+    return [f"{'; '.join(says)}: {failure}." for failure, says in points.items()]
 
 
 @dataclass
@@ -104,8 +108,9 @@ class EffectCase:
         Raises:
             CrashKitError: it was not; the message has a sentence for each row that failed.
         """
+        __tracebackhide__ = True  # the author's test is at fault, and no line of this file
         results = self.results(*names)
-        failed = [result.sentence for result in results if not result.ok]
+        failed = sentences(results)
         if failed:
             raise CrashKitError(
                 f"the effect {self.effect!r} does not keep its promise (delivery {self.info.delivery!r}).\n\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .case import Result
+from .case import Result, sentences
 
 
 def table(results: Sequence[Result]) -> str:
@@ -21,8 +21,8 @@ def table(results: Sequence[Result]) -> str:
 
 
 def failures(results: Sequence[Result]) -> str:
-    """A sentence for each row in which the promise was not kept, with the remedy."""
-    return "\n".join(result.sentence for result in results if not result.ok)
+    """Where the promise was not kept, with the remedies."""
+    return "\n".join(sentences(results))
 
 
 def _verdict(result: Result) -> str:

@@ -1,7 +1,7 @@
 """Runs the documentation: every fenced block of a page, in order, in an empty folder and one shell.
 
     ```console       commands after ``$ `` (continued after ``> ``); what stands below one is its output, which is
-                     compared. ``...`` stands for any text; without any output given, none is compared
+                     compared, but for line breaks. ``...`` stands for any text; where none is given, none is compared
     ```python        run as a script
     ```text          nothing: output, a picture, a sketch
 
@@ -31,7 +31,7 @@ TIMEOUT_S: Final = 120.0
 NOT_CODE: Final = frozenset({"text", "mermaid"})
 
 _FENCE = re.compile(r"^( *)(```+)([\w-]*)[^\n]*\n(.*?)^\1\2 *$", re.MULTILINE | re.DOTALL)
-_COMMENT = re.compile(r"<!--\s*(?:(file|not run):\s*(.+?)|exits (\d+))\s*-->\s*\Z", re.DOTALL)
+_COMMENT = re.compile(r"<!--\s*(?:(file|not run):\s*((?:(?!-->).)+?)|exits (\d+))\s*-->\s*\Z", re.DOTALL)
 
 
 class PageError(AssertionError):
@@ -86,9 +86,9 @@ def commands(text: str) -> Iterator[tuple[str, str]]:
 
 
 def matches(expected: str, got: str) -> bool:
-    """Whether the output is as the page says, where ``...`` is any text."""
-    pattern = ".*".join(re.escape(part) for part in expected.strip().split("..."))
-    return re.fullmatch(pattern, got.strip(), re.DOTALL) is not None
+    """Whether the output is as the page says, where ``...`` is any text; pages may wrap lines."""
+    pattern = ".*".join(re.escape(part) for part in " ".join(expected.split()).split("..."))
+    return re.fullmatch(pattern, " ".join(got.split())) is not None
 
 
 class Shell:

@@ -99,7 +99,8 @@ def test_commands_and_their_outputs_are_told_apart():
 
 
 @pytest.mark.parametrize(
-    ("expected", "got", "same"), [("a...c", "abc\n", True), ("a.c", "abc", False), ("a", "b", False)]
+    ("expected", "got", "same"),
+    [("a...c", "abc\n", True), ("a.c", "abc", False), ("a b", "a\nb", True), ("a", "b", False)],
 )
 def test_three_dots_are_any_text_and_one_is_a_dot(expected, got, same):
     assert matches(expected, got) is same
