@@ -61,6 +61,9 @@ class _Handler(BaseHTTPRequestHandler):
     server: Server
     protocol_version = "HTTP/1.1"
     timeout = IDLE_S
+    # Head and body in one packet: in two, the second would wait 40 ms for the sender's acknowledgement.
+    wbufsize = -1
+    disable_nagle_algorithm = True
 
     def do_POST(self) -> None:
         """Answer a request of any method."""
@@ -114,6 +117,9 @@ class _Handler(BaseHTTPRequestHandler):
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """What the standard library refuses by itself (a line that is no HTTP) is a problem, too."""
         self.close_connection = True
+        self.request_version = (
+            self.protocol_version
+        )  # a line that names none would be answered without a head
         self._respond(problem(code, "malformed", message or explain or "This is not HTTP."))
 
     def version_string(self) -> str:
