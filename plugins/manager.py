@@ -147,6 +147,16 @@ class Plugins:
     def _good(self) -> list[Loaded]:
         return [one for one in self._loaded if one.state == "loaded"]
 
+    def has(self, name: str) -> bool:
+        """Whether a plugin has the effect of that name, be it broken or blocked."""
+        try:
+            self.find(name)
+        except EffectNotFound:
+            return False
+        except PluginError:
+            return True
+        return True
+
     def find(self, name: str) -> Loaded:
         """The plugin that has the effect of that name, loaded but not configured.
 

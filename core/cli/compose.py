@@ -32,10 +32,14 @@ class Effects:
         only = wanted[0] if wanted and len(wanted) == 1 else None
         self.plugins: Plugins = Plugins.load(blocked=tuple(blocked or ()), modules=tuple(modules or ()))
         origin = str(config.path) if config.path else ""
-        self._settings = plugin_settings.merged(
-            plugin_settings.from_table(config.effects, origin=origin),
-            plugin_settings.from_options(settings or (), effect=only),
-        )
+        in_file = plugin_settings.from_table(config.effects, origin=origin)
+        in_options = plugin_settings.from_options(settings or (), effect=only)
+        for name in in_options:
+            self.plugins.find(name)
+        for name in in_file:
+            if not self.plugins.has(name):  # the file may be shared with machines that have it
+                warn(f"{origin} [effects.{name}]: no effect of that name is installed here")
+        self._settings = plugin_settings.merged(in_file, in_options)
 
     def choose(self, name: str) -> Effect:
         """The effect of that name with its settings; EffectNotFound or PluginError where that cannot be."""

@@ -142,6 +142,16 @@ def test_an_unknown_setting_names_the_file_and_the_key(site, project):
     )
 
 
+def test_settings_for_an_effect_that_is_not_there_do_not_go_unseen(site, project):
+    path = project("fencepost.toml", "[effects.gret]\ncolour = 'red'\n[effects.blocked]\nx = 1\n")
+    site.effect("blocked")
+    enqueue_said = fencepost("enqueue", "--input", "jobs.json", "--no-plugin", "blocked").stderr.decode()
+    assert (
+        enqueue_said == f"fencepost: {path.name} [effects.gret]: no effect of that name is installed here\n"
+    )
+    assert "there is no effect 'gret'" in refused("worker", "--set", "gret.colour=red")
+
+
 def test_a_text_that_the_effect_refuses_is_not_stored(site, project):
     site.effect(
         "strict",
