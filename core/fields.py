@@ -42,6 +42,21 @@ def shown(job: Job) -> dict[str, Any]:
     return row
 
 
+def whole(job: Job) -> dict[str, Any]:
+    """All that the ledger keeps of the job and that has a value."""
+    details: dict[str, Any] = {
+        "LastError": job.last_error,
+        "DiedAt": job.died_at_ms,
+        "EnqueuedAt": job.enqueued_at_ms,
+        "Claimant": job.claimant,
+        "ClaimedAt": job.claimed_at_ms,
+        "FirstClaimedAt": job.first_claimed_at_ms,
+        "StartedAt": job.started_at_ms,
+        "CompletedAt": job.completed_at_ms,
+    }
+    return five(job) | {"Queue": job.queue, "Effect": job.effect} | options(job) | given(details)
+
+
 def given(found: dict[str, Any]) -> dict[str, Any]:
     """The entries that have a value."""
     return {name: value for name, value in found.items() if value is not None}

@@ -24,8 +24,7 @@ def open_ledger(store: str | os.PathLike[str], *, clock: Clock = wall_ms) -> Led
         InvalidInput: no kind of ledger has such a name.
         LedgerError: it is there but can not be used; the message says why.
     """
-    name = os.fspath(store)
-    kind, path = _parse(name)
+    kind, path = parse_store(os.fspath(store))
     if kind == "directory":
         from .ledgers.directory import DirectoryLedger
 
@@ -39,7 +38,17 @@ def open_ledger(store: str | os.PathLike[str], *, clock: Clock = wall_ms) -> Led
     return PostgresLedger(path)
 
 
-def _parse(name: str) -> tuple[str, str]:
+def ledger_exists(store: str | os.PathLike[str]) -> bool:
+    """Whether there is something to open; makes nothing. A database server is asked when it is opened."""
+    kind, path = parse_store(os.fspath(store))
+    if kind == "directory" and os.path.isdir(path):
+        # Any folder could be made a ledger; these two files say that it is one.
+        return any(os.path.lexists(os.path.join(path, name)) for name in ("ledger.lock", "jobs.json"))
+    return kind == "postgres" or os.path.lexists(path)
+
+
+def parse_store(name: str) -> tuple[str, str]:
+    """The kind of ledger that a store's name means (directory, sqlite or postgres), and its path or URL."""
     if not name or "\0" in name:
         raise InvalidInput("the store has no name: give a folder, a path that ends in .db, or postgresql://…")
     if name.startswith(POSTGRES):

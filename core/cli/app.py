@@ -1,15 +1,42 @@
-"""The commands of ``fencepost``. Each imports what it needs when it runs, so that ``--help`` stays quick."""
+"""The commands of ``fencepost``, and the options of the program itself.
+
+A command is imported when it is used (``lazy.py``), and imports what it needs when it runs.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
 
 import typer
 
-from . import demo, enqueue, plugins, status, worker
+from .lazy import Lazy, LazyGroup
+
+
+class Commands(LazyGroup):
+    """Every command: another one is another line here."""
+
+    table: ClassVar[Mapping[str, Lazy]] = {
+        "enqueue": Lazy("enqueue", "enqueue", "Store jobs, durably; the same records again change nothing."),
+        "worker": Lazy(
+            "worker", "worker", "Work on jobs: claim, apply the effect, store the receipt, complete."
+        ),
+        "status": Lazy("status", "status", "Show the jobs and the receipts of a store, as one document."),
+        "demo": Lazy("demo", "demo", "Show a crash and its recovery, on a store of its own."),
+        "jobs": Lazy("jobs", "app", "Look for jobs, see why one has not run, cancel one, decide a held one."),
+        "dead": Lazy("dead", "app", "List the dead jobs, give them a new life, or forget them."),
+        "sweep": Lazy("sweep", "sweep", "Bury what has expired, purge what was kept long enough."),
+        "audit": Lazy("audit", "audit", "List the manual actions on a ledger: who, when, why."),
+        "plugins": Lazy("plugins", "app", "Show the plugins that are installed, and examine them."),
+        "receiver": Lazy(
+            "receiver", "app", "The receiver's half of remote effects: run one, or check yours."
+        ),
+    }
+
 
 app = typer.Typer(
     name="fencepost",
+    cls=Commands,
     help="Background work with side effects, applied once: durable jobs, leases with fences, receipts.",
     no_args_is_help=True,
     add_completion=True,
@@ -37,10 +64,3 @@ def fencepost(
     ] = False,
 ) -> None:
     """Background work with side effects, applied once: durable jobs, leases with fences, receipts."""
-
-
-app.command("enqueue")(enqueue.enqueue)
-app.command("worker")(worker.worker)
-app.command("status")(status.status)
-app.command("demo")(demo.demo)
-app.add_typer(plugins.app, name="plugins")

@@ -47,6 +47,19 @@ NoPlugin = Annotated[
     Optional[list[str]],  # noqa: UP045
     typer.Option("--no-plugin", metavar="NAME", help="Do not load this plugin or distribution. Repeatable."),
 ]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print JSON; so it is by itself wherever stdout is no terminal.")
+]
+Actor = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(metavar="WHO", help="Who does this, for the audit. [default: user@host]"),
+]
+Reason = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(metavar="WHY", help="Why, for the audit."),
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Do it without asking.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")]
 
 
 def logical_or_none(now_ms: int) -> int | None:

@@ -1,0 +1,42 @@
+"""``fencepost audit``: who did what, when and why."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from . import options
+
+
+def audit(
+    store: options.Store = None,
+    id: Annotated[
+        str | None,
+        typer.Option("--id", metavar="ID", help="Only of this job (or queue, for pauses)."),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="The latest so many.")] = 100,
+    as_json: options.Json = False,
+    now_ms: options.NowMs = -1,
+    config: options.Config = None,
+) -> None:
+    """List the manual actions on the ledger, oldest first: cancel, redrive, resolve, purge, pause, resume, seal.
+
+    Each was recorded together with the action itself, and nothing removes or changes an entry.
+
+    Example: fencepost audit --store jobs.db --id order-17
+    """
+    from dataclasses import asdict
+
+    from .opening import instant, open_existing
+    from .output import for_a_program, print_document
+
+    with open_existing(store, config, now_ms) as ledger:
+        entries = ledger.audit(id=id, limit=limit)
+        at_ms = instant(ledger, now_ms)
+    if for_a_program(as_json):
+        print_document({"schema_version": 1, "audit": [asdict(entry) for entry in entries]})
+        return
+    from .drawing import draw_audit
+
+    draw_audit(entries, at_ms)

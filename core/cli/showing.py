@@ -1,0 +1,104 @@
+"""All of one job, gathered from a ledger, and as the document of ``jobs show``."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..explain import Advice, Explanation, Surroundings, explain
+
+if TYPE_CHECKING:
+    from ..inputs import Input
+    from ..job import Job
+    from ..ledger import AuditEntry, Ledger
+    from ..receipts import Receipt
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A job and what belongs to it, as of one look."""
+
+    job: Job
+    now_ms: int
+    input: Input | None
+    receipt: Receipt | None
+    audit: list[AuditEntry]
+    explanation: Explanation
+
+
+def look(ledger: Ledger, id: str, now_ms: int) -> Seen:
+    """Gather it.
+
+    Raises:
+        InvalidInput: there is no such job; the message says what is known of the id.
+    """
+    from ..errors import InvalidInput, LedgerCorrupt
+    from ..inputs import check_name
+    from ..job import QUEUED, RUNNING
+    from .acting import unknown
+
+    job = ledger.get_job(check_name(id, "id"))
+    if job is None:
+        raise InvalidInput(unknown(ledger, id))
+    try:
+        found = ledger.read_inputs([id]).get(id)
+    except LedgerCorrupt:  # the very thing that the explanation has to say
+        found = None
+    receipt = ledger.receipts([id]).get(id)
+    around = Surroundings(
+        now_ms,
+        has_input=found is not None,
+        has_receipt=receipt is not None,
+        paused=ledger.capabilities.has_schedules and job.queue in ledger.paused(),
+        sealed_for=ledger.sealed_for(),
+        running_beside=ledger.counts(queue=job.queue)[RUNNING] - (job.state == RUNNING)
+        if job.state in (QUEUED, RUNNING)
+        else 0,
+        installed=job.state != QUEUED or _installed(job.effect),
+    )
+    return Seen(job, now_ms, found, receipt, ledger.audit(id=id), explain(job, around))
+
+
+def document(seen: Seen, *, store: str | None, with_text: bool) -> dict[str, Any]:
+    """What a program gets."""
+    from dataclasses import asdict
+
+    from ..fields import whole
+
+    told = seen.explanation
+    return {
+        "schema_version": 1,
+        "job": whole(seen.job),
+        "why": told.why,
+        "next": told.next,
+        "next_at_ms": told.next_at_ms,
+        "advice": [{"what": advice.what, "command": command(advice, store=store)} for advice in told.advice],
+        "input": input_document(seen, with_text=with_text),
+        "receipt": None if seen.receipt is None else seen.receipt.document(),
+        "audit": [asdict(entry) for entry in seen.audit],
+    }
+
+
+def input_document(seen: Seen, *, with_text: bool) -> dict[str, Any] | None:
+    """The input's size and digest; its text only where asked, for it may be private or long."""
+    if seen.input is None:
+        return None
+    size = len(seen.input.text.encode("utf-8"))
+    shown: dict[str, Any] = {"bytes": size, "sha256": seen.input.sha256}
+    return shown | {"text": seen.input.text} if with_text else shown
+
+
+def command(advice: Advice, *, store: str | None) -> str | None:
+    """The command with the store that the person named."""
+    if advice.command is None or store is None or "--store" in advice.command or "plugins" in advice.command:
+        return advice.command
+    return f"{advice.command} --store {shlex.quote(store)}"
+
+
+def _installed(effect: str) -> bool:
+    from ...plugins.manager import Plugins
+    from ..job import DEFAULT_EFFECT
+
+    # The default effect ships with the program: to load every plugin for it would be slow.
+    return effect == DEFAULT_EFFECT or effect in Plugins.load(tolerant=True).effect_names()

@@ -1,0 +1,36 @@
+"""``fencepost sweep``: bury what has expired, purge what was kept long enough."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from . import options
+
+
+def sweep(
+    store: options.Store = None,
+    queue: Annotated[str | None, typer.Option(metavar="NAME", help="Only this queue.")] = None,
+    as_json: options.Json = False,
+    now_ms: options.NowMs = -1,
+    config: options.Config = None,
+) -> None:
+    """Bury jobs that have expired, and purge dead ones whose retention has ended.
+
+    A worker that runs with --follow does so by itself every minute.
+
+    Example: fencepost sweep --store jobs.db --queue mail
+    """
+    from ..inputs import check_name
+    from .opening import open_existing
+    from .output import for_a_program, print_document
+
+    if queue is not None:
+        check_name(queue, "queue")
+    with open_existing(store, config, now_ms) as ledger:
+        swept = ledger.sweep_expired(queue=queue, now_ms=options.logical_or_none(now_ms))
+    if for_a_program(as_json):
+        print_document({"schema_version": 1, "expired": swept.expired, "purged": swept.purged})
+    else:
+        print(f"buried {swept.expired:,} expired jobs, purged {swept.purged:,} dead ones")

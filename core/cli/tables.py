@@ -1,0 +1,111 @@
+"""Tables for people: as wide as the terminal and no wider, in colour unless NO_COLOR is set.
+
+Only commands that draw import this module, when they draw: rich is slow to load.
+"""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import IO, Final, Literal
+
+from rich.cells import cell_len
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+STATE_STYLES: Final = {
+    "queued": "blue",
+    "running": "cyan",
+    "completed": "green",
+    "dead": "red",
+    "held": "yellow",
+    "paused": "yellow",
+}
+_GAP: Final = 2
+_BIDI: Final = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table, and what it may lose where the terminal is narrow."""
+
+    title: str
+    right: bool = False
+    too_wide: Literal["stay", "cut", "fold"] = "stay"
+    """What becomes of its cells: an id is folded, because half an id is of no use; a text is cut."""
+    least: int = 6
+
+
+Cell = str | Text
+
+
+def print_table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], *, empty: str) -> None:
+    """Draw the rows on stdout; ``empty`` is what is said where there are none."""
+    out = console()
+    if rows:
+        out.print(table(columns, rows, width=out.width))
+    else:
+        out.print(Text(empty))
+
+
+def table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], *, width: int) -> RenderableType:
+    """The table as rich draws it, made to fit ``width`` columns of the terminal."""
+    cells = [[cell if isinstance(cell, Text) else Text(visible(cell)) for cell in row] for row in rows]
+    widths = _fit(columns, cells, width)
+    drawn = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold", show_edge=False)
+    for column, size in zip(columns, widths, strict=True):
+        fold = column.too_wide == "fold"
+        drawn.add_column(
+            column.title,
+            width=size,
+            justify="right" if column.right else "left",
+            no_wrap=not fold,
+            overflow="fold" if fold else "ellipsis",
+        )
+    for row in cells:
+        drawn.add_row(*row)
+    return drawn
+
+
+def state(name: str) -> Text:
+    """A state's name in its colour."""
+    return Text(name, style=STATE_STYLES.get(name, ""))
+
+
+def visible(text: str) -> str:
+    """The text on one line, with everything escaped that could steer the terminal."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        char if unicodedata.category(char) not in ("Cc", "Cs") and char not in _BIDI else _escaped(char)
+        for char in text
+    )
+
+
+def console(file: IO[str] | None = None, *, width: int | None = None) -> Console:
+    """A terminal to draw on: stdout unless said."""
+    return Console(
+        file=file or sys.stdout, width=width, highlight=False, markup=False, emoji=False, soft_wrap=False
+    )
+
+
+def _escaped(char: str) -> str:
+    return {"\n": "⏎ ", "\t": " "}.get(char) or char.encode("unicode_escape").decode("ascii")
+
+
+def _fit(columns: Sequence[Column], rows: Sequence[Sequence[Text]], width: int) -> list[int]:
+    widths = [
+        max([cell_len(column.title), *(cell_len(row[place].plain) for row in rows)])
+        for place, column in enumerate(columns)
+    ]
+    # The last column that may be cut gives first: it is the one with the most words.
+    for how in ("cut", "fold"):
+        for place in reversed(range(len(columns))):
+            over = sum(widths) + _GAP * (len(columns) - 1) - width
+            column = columns[place]
+            if over > 0 and column.too_wide == how:
+                widths[place] = max(widths[place] - over, min(column.least, widths[place]))
+    return widths
