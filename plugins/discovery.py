@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 GROUP: Final = "fencepost"
 SHIPPED: Final = "fencepost"
 """The distribution that this program itself comes from."""
+_SECTION: Final = f"[{GROUP}]"
+_ENTRY_POINTS: Final = "entry_points.txt"
 ALL: Final = "all"
 """Blocks every plugin that is not shipped."""
 
@@ -65,15 +69,17 @@ def entry_points() -> list[Found]:
 
     A distribution whose metadata cannot be read is left out of it without harm to the others.
     """
+    if _nothing_installed():
+        return []
     from importlib.metadata import distributions
 
     found: list[Found] = []
     seen: set[str] = set()
     for distribution in distributions():
         try:
-            points = [point for point in distribution.entry_points if point.group == GROUP]
-            if not points:
+            if _SECTION not in (distribution.read_text(_ENTRY_POINTS) or ""):
                 continue
+            points = [point for point in distribution.entry_points if point.group == GROUP]
             name, version = distribution.metadata["Name"] or "?", distribution.version
         except Exception as error:  # noqa: BLE001 - metadata that anybody wrote: reported, the others go on
             found.append(_unreadable(distribution, error))
@@ -87,6 +93,33 @@ def entry_points() -> list[Found]:
             if BUILTINS.get(point.name) != point.value
         ]
     return sorted(found, key=lambda one: (_normal(one.distribution or ""), one.name))
+
+
+def _nothing_installed() -> bool:
+    """Whether a glance at the folders on the import path shows that no distribution has a plugin.
+
+    It saves most commands the import of importlib.metadata, which takes longer than all else here. A path that is
+    not made of plain folders is left to that.
+    """
+    if any(hasattr(finder, "find_distributions") and finder is not PathFinder for finder in sys.meta_path):
+        return False
+    for folder in (entry or "." for entry in sys.path):
+        if os.path.isfile(folder) or folder.endswith(".egg"):
+            return False
+        try:
+            names = os.listdir(folder)
+        except OSError:  # not there, as many entries of the path are not
+            continue
+        for name in names:
+            stem, _, kind = name.rpartition(".")
+            if kind in ("dist-info", "egg-info") and stem.partition("-")[0] != SHIPPED:
+                try:
+                    with open(os.path.join(folder, name, _ENTRY_POINTS), "rb") as file:
+                        if _SECTION.encode() in file.read():
+                            return False
+                except OSError:  # most distributions have no entry points
+                    continue
+    return True
 
 
 def modules(names: Sequence[str], *, folder: Path) -> list[Found]:

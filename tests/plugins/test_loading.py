@@ -1,5 +1,7 @@
 """Loading: every plugin for itself, nothing that is blocked, and no effect answering for another."""
 
+import os
+import shutil
 import subprocess
 import sys
 
@@ -272,6 +274,40 @@ def test_what_ships_is_named_as_it_is_listed():
     assert {one.found.name for one in plugins.all()} == {*BUILTINS, *OPTIONAL}
     assert {one.info.name for one in plugins.all() if one.info} == set(BUILTINS)
     assert {one.state for one in plugins.all()} == {"loaded"}
+
+
+IMPORTS_METADATA = (
+    "import sys; from fencepost.plugins.manager import Plugins; plugins = Plugins.load();"
+    "print('importlib.metadata' in sys.modules, 'greet' in plugins.effect_names())"
+)
+
+
+@pytest.mark.parametrize("source", ["folder", "zip"])
+def test_metadata_is_read_only_where_there_is_something_to_find(site, tmp_path, source):
+    def run(path):
+        return subprocess.run(
+            [sys.executable, "-c", IMPORTS_METADATA],
+            env=os.environ | {"PYTHONPATH": str(path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+
+    assert run(site.folder) == "False False\n"
+    site.install("unrelated", {"x": "y"}, group="somebody.else")
+    assert run(site.folder) == "False False\n"
+    site.effect("greet")
+    path = site.folder
+    if source == "zip":
+        path = shutil.make_archive(str(tmp_path / "archive"), "zip", site.folder)
+    assert run(path) == "True True\n"
+
+
+def test_metadata_that_has_nothing_to_do_with_us_may_be_as_broken_as_it_likes(site):
+    site.install("unrelated", {"x": "y"}, group="somebody.else")
+    (site.folder / "unrelated-1.0.dist-info" / "entry_points.txt").write_text("[somebody.else]\nnonsense")
+    site.effect("greet")
+    assert [one.found.name for one in Plugins.load().all() if one.found.name not in BUILTINS] == ["greet"]
 
 
 def test_the_default_effect_needs_neither_metadata_nor_other_plugins():
