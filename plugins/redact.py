@@ -62,9 +62,27 @@ class Redactor:
                 return plain
         return error
 
+    def filter(self) -> logging.Filter:
+        """For a log handler: it lets every record pass, without any of the secrets."""
+        return _HideSecrets(self)
+
     def log(self, log: logging.Logger | logging.LoggerAdapter[Any]) -> logging.LoggerAdapter[Any]:
         """A logger that passes on everything but the secrets."""
         return _RedactingLog(log, self)
+
+
+class _HideSecrets(logging.Filter):
+    def __init__(self, redactor: Redactor) -> None:
+        super().__init__()
+        self._redactor = redactor
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if self._redactor:
+            record.msg, record.args = self._redactor.text(record.getMessage()), ()
+            if record.exc_info and record.exc_info[1] is not None:
+                error = self._redactor.error(record.exc_info[1])
+                record.exc_info = (type(error), error, error.__traceback__)
+        return True
 
 
 class _RedactingLog(logging.LoggerAdapter[Any]):

@@ -142,6 +142,7 @@ def worker(
                 health_file=health_file,
                 log_format=log_format.value,
                 clock_name="logical" if logical_ms is not None else "ledger",
+                hide_secrets=effects.plugins.redactor.filter(),
             )
     finally:
         effects.plugins.close()

@@ -166,6 +166,8 @@ def test_a_secret_is_in_no_output_log_or_store_even_with_debug(site, project, mo
     site.effect(
         "leaky",
         source="""
+        import logging
+
         @hookimpl
         def effect_info():
             return EffectInfo(name="leaky", summary="s", settings={
@@ -181,6 +183,11 @@ def test_a_secret_is_in_no_output_log_or_store_even_with_debug(site, project, mo
         @hookimpl
         def effect_apply(request):
             request.log.error("connecting with %s", token)
+            logging.getLogger("its.own").error("its own words: %s", token)
+            try:
+                raise ValueError(token)
+            except ValueError:
+                logging.getLogger("fencepost.jobs").exception("failed")
             if request.text == "hello":
                 raise ConnectionError(f"refused: {token}")
             return {"with": token}
@@ -194,6 +201,8 @@ def test_a_secret_is_in_no_output_log_or_store_even_with_debug(site, project, mo
         fencepost("status"),
     ]
     assert b"connecting with ***" in outputs[0].stderr
+    assert b"its own words: ***" in outputs[0].stderr
+    assert b"ValueError: ***" in outputs[0].stderr
     assert b"refused: ***" in outputs[0].stdout
     assert b'"with": "***"' in outputs[1].stdout
     monkeypatch.setenv("LEAKY_TOKEN", "bad-" + SECRET)
