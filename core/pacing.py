@@ -9,8 +9,8 @@ from .events import WorkerOptions
 MAX_PREFETCH: Final = 500
 PREFETCH_S: Final = 0.25
 """A following worker claims ahead what it is likely to finish within this, and within an eighth of the lease."""
-FLUSH_S: Final = 0.005
-"""How long a finished attempt waits for others to be settled with."""
+FLUSH_S: Final = 0.01
+"""How long a finished attempt waits for others to be settled with: a few times what one commit takes."""
 
 
 class Pace:
@@ -38,8 +38,13 @@ class Pace:
         self._target = max(self._slots, min(likely, 2 * self._target, MAX_PREFETCH))
 
     def low(self, waiting: int) -> bool:
+        """Whether it is time to claim more, with so many claimed jobs that have not been started."""
+        return not self._ahead or waiting <= self._target // 2
+
+    @property
+    def early(self) -> bool:
         """Whether to claim while there is still something to start: other slots work on meanwhile."""
-        return self._ahead and self._slots > 1 and 0 < waiting <= self._target // 2
+        return self._ahead and self._slots > 1
 
     def room(self, *, waiting: int, outstanding: int) -> int:
         """How many jobs to claim now; ``waiting`` of ``outstanding`` claimed ones have not been started."""

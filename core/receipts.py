@@ -126,7 +126,8 @@ def _check_keys(value: object) -> None:
         for key, member in value.items():
             if not isinstance(key, str):
                 raise InvalidInput(f"an effect's outcome has the key {key!r:.40}, which is no string")
-            _check_keys(member)
+            if not isinstance(member, (str, int)):
+                _check_keys(member)
     elif isinstance(value, (list, tuple)):
         for member in value:
             _check_keys(member)

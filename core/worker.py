@@ -180,8 +180,9 @@ class Worker(Renew):
         """The next attempt to make; None when there will be none."""
         while True:
             stopping = self._stopping.is_set()
-            if self._waited() or (not stopping and self._pace.low(len(self._ready))):
-                self._try_turn(claim=not stopping)
+            low = not stopping and self._pace.low(len(self._ready))
+            if self._waited() or (low and self._ready and self._pace.early):
+                self._try_turn(claim=low)
             if not stopping and (attempt := self._pop()) is not None:
                 if self._still_mine(attempt):
                     return attempt
