@@ -51,6 +51,7 @@ def receiver(
     """
     if context.invoked_subcommand is not None:
         return
+    import logging
     import os
     import sqlite3
 
@@ -59,14 +60,13 @@ def receiver(
     from ...effects.receiver.server import Server
     from ..errors import FencepostError, InvalidInput
     from .output import print_document, warn
-    from .running import set_up_logs
 
     if db is None:
         raise InvalidInput("name the file to keep deliveries in: fencepost receiver --db receiver.db")
     if not base.startswith("/"):
         raise InvalidInput(f"--base {base!r} must be a path, such as /orders")
     token = os.environ.get(TOKEN_ENV) or None
-    set_up_logs("text", level=20)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)-7s %(message)s")
     try:
         inbox = Inbox(db)
         service = Receiver(

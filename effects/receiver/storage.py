@@ -175,8 +175,8 @@ def _do(connection: Connection, paramstyle: ParamStyle, delivery: Delivery, work
         _execute(connection, paramstyle, _END_WORK)
     except Exception as error:  # each driver has its own class for a savepoint that is gone
         raise RuntimeError(
-            "the work ended the transaction that keeps its key: it must neither commit nor roll back, nor use "
-            "`with connection:`; a crash at that point would let the work be done twice"
+            "the work ended the transaction that keeps its key, or left it in error: it must neither commit nor "
+            "roll back, nor use `with connection:`, or a crash there would let the work be done twice"
         ) from error
     return answer
 
