@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ..job import Job, Stamps
+from ..job import NO_STAMPS, Job, Stamps
 
 JOB_COLUMNS: Final = 22
 """``id`` to ``died_at_ms``, in the order of the fields of ``Job``, then the four stamps in milliseconds."""
@@ -15,8 +15,10 @@ _FIELDS: Final = JOB_COLUMNS - 4
 
 def job_of(row: Sequence[Any]) -> Job:
     """The job of a row that starts with the columns of a job; what follows them is passed over."""
-    fields: list[Any] = [*row[:_FIELDS], Stamps.from_ms(*row[_FIELDS:JOB_COLUMNS])]
-    return Job(*fields)
+    lease_ms, max_attempts, backoff_ms, retention_ms = row[_FIELDS:JOB_COLUMNS]
+    if lease_ms is max_attempts is backoff_ms is retention_ms is None:
+        return Job(*(*row[:_FIELDS], NO_STAMPS))
+    return Job(*(*row[:_FIELDS], Stamps.from_ms(lease_ms, max_attempts, backoff_ms, retention_ms)))
 
 
 def stamps_ms(stamps: Stamps) -> tuple[int | None, int | None, int | None, int | None]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Final, TypeAlias
 
 from ...job import SETTLE_LIMIT, ClaimRequest, Job, claim_order
@@ -18,7 +19,7 @@ from .transaction import Transaction
 PROMOTE_LIMIT: Final = 10_000
 """How many delayed jobs one transaction lets into the claim's index at most."""
 
-_KEY: Final = -1
+_key: Final = itemgetter(-1)
 
 Lane: TypeAlias = tuple[str, str]
 
@@ -36,48 +37,68 @@ def lanes(
     ]
 
 
-def open_lanes(transaction: Transaction, served: Sequence[Lane]) -> list[Lane]:
+def open_lanes(transaction: Transaction, served: list[Lane]) -> list[Lane]:
     """The lanes whose queue is not paused."""
     paused = {queue for (queue,) in transaction.rows("paused")}
-    return [lane for lane in served if lane[0] not in paused] if paused else list(served)
+    return [lane for lane in served if lane[0] not in paused] if paused else served
 
 
-def promote(transaction: Transaction, served: Sequence[Lane], now_ms: int) -> bool:
-    """Let delayed jobs that are due into the claim's index; True if more may be due."""
-    bounds = {"lanes": json.dumps(served), "now_ms": now_ms, "limit": PROMOTE_LIMIT}
-    return transaction.change("promote", bounds) == PROMOTE_LIMIT
+class Claim:
+    """One claim at one instant, inside of a transaction: ``promote`` first, then ``take``."""
 
+    def __init__(self, transaction: Transaction, request: ClaimRequest, now_ms: int) -> None:
+        self._transaction = transaction
+        self._request = request
+        self._now_ms = now_ms
+        self._served = lanes(transaction, request.queues, request.effects)
+        self._lanes = json.dumps(self._served)
+        passed = {"lanes": self._lanes, "now_ms": now_ms, "max_attempts": request.max_attempts}
+        ((self._due, self._passed),) = transaction.rows("passed", passed)
 
-def claim(transaction: Transaction, request: ClaimRequest, served: Sequence[Lane], now_ms: int) -> list[Job]:
-    """Settle, then pick, in the order of claims. Due jobs have been promoted before."""
-    _settle(transaction, request, served, now_ms)
-    picked = transaction.rows(
-        "pick",
-        {
-            "lanes": json.dumps(open_lanes(transaction, served)),
-            "now_ms": now_ms,
-            "lease_ms": request.lease_ms,
-            "max_attempts": request.max_attempts,
-            "claimant": request.claimant,
-            "limit": request.limit,
-        },
-    )
-    jobs = [(job_of(row), row[_KEY]) for row in picked]
-    jobs.sort(key=lambda entry: (*claim_order(entry[0]), entry[1]))
-    return [job for job, _ in jobs]
+    def promote(self) -> bool:
+        """Let delayed jobs that are due into the claim's index; True if more may be due than were let in."""
+        bounds = {"lanes": self._lanes, "now_ms": self._now_ms, "limit": PROMOTE_LIMIT}
+        return bool(self._due) and self._transaction.change("promote", bounds) == PROMOTE_LIMIT
 
+    def take(self) -> list[Job]:
+        """Settle what has passed, then pick; the jobs in the order of claims."""
+        if self._passed:
+            self._settle()
+        unpaused = open_lanes(self._transaction, self._served)
+        rows = self._transaction.rows(
+            "pick",
+            {
+                "lanes": self._lanes if unpaused is self._served else json.dumps(unpaused),
+                "now_ms": self._now_ms,
+                "lease_ms": self._request.lease_ms,
+                "max_attempts": self._request.max_attempts,
+                "claimant": self._request.claimant,
+                "limit": self._request.limit,
+            },
+        )
+        rows.sort(key=_key)
+        jobs = [job_of(row) for row in rows]
+        jobs.sort(key=claim_order)  # stable: equals stay in order of enqueue
+        return jobs
 
-def _settle(transaction: Transaction, request: ClaimRequest, served: Sequence[Lane], now_ms: int) -> None:
-    """Do what time has done to the jobs that the claim serves; at most 1,000, the longest passed first."""
-    bounds = {"lanes": json.dumps(served), "now_ms": now_ms, "max_attempts": request.max_attempts}
-    if not transaction.value("passed", bounds):
-        return
-    verdicts: dict[str, list[int]] = {"expire": [], "lose": [], "exhaust": [], "reclaim": []}
-    for key, verdict in transaction.rows("settleable", bounds | {"limit": SETTLE_LIMIT}):
-        verdicts[verdict].append(key)
-    bury(transaction, verdicts["expire"], error=request.expired_error, now_ms=now_ms)
-    bury(transaction, verdicts["exhaust"], error=request.exhausted_error, now_ms=now_ms)
-    if verdicts["lose"]:
-        transaction.change("lose", {"keys": json.dumps(verdicts["lose"]), "error": request.lost_error})
-    if verdicts["reclaim"]:
-        transaction.change("reclaim", {"keys": json.dumps(verdicts["reclaim"])})
+    def _settle(self) -> None:
+        """Do what time has done to the jobs that the claim serves; at most 1,000, the longest passed first."""
+        request, now_ms = self._request, self._now_ms
+        verdicts: dict[str, list[int]] = {"expire": [], "lose": [], "exhaust": [], "reclaim": []}
+        for key, verdict in self._transaction.rows(
+            "settleable",
+            {
+                "lanes": self._lanes,
+                "now_ms": now_ms,
+                "max_attempts": request.max_attempts,
+                "limit": SETTLE_LIMIT,
+            },
+        ):
+            verdicts[verdict].append(key)
+        bury(self._transaction, verdicts["expire"], error=request.expired_error, now_ms=now_ms)
+        bury(self._transaction, verdicts["exhaust"], error=request.exhausted_error, now_ms=now_ms)
+        if verdicts["lose"]:
+            lost = {"keys": json.dumps(verdicts["lose"]), "error": request.lost_error}
+            self._transaction.change("lose", lost)
+        if verdicts["reclaim"]:
+            self._transaction.change("reclaim", {"keys": json.dumps(verdicts["reclaim"])})

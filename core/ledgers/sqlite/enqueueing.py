@@ -20,6 +20,9 @@ _UNSET: Final = -1
 _FEWEST_ALIKE: Final = 8
 """From this many on, one statement for jobs that are alike is faster than one for each."""
 
+_FIFTY: Final = 50
+"""How many inputs the statement add_fifty_inputs takes."""
+
 _Options: TypeAlias = tuple[Any, ...]
 
 
@@ -47,7 +50,7 @@ def _add_new(transaction: Transaction, jobs: Sequence[NewJob], now_ms: int) -> N
 
     An id without an input cannot have been purged, so only a dead job that lost its input has to be looked for.
     """
-    if transaction.change_many("add_input", [(job.id, job.text) for job in jobs]) != len(jobs):
+    if _add_inputs(transaction, jobs) != len(jobs):
         raise _SomeKnown
     key: int = transaction.value("next_key")
     added = 0
@@ -62,6 +65,17 @@ def _add_new(transaction: Transaction, jobs: Sequence[NewJob], now_ms: int) -> N
         added += transaction.change_many("add_job", scattered)
     if added != len(jobs) or transaction.value("any_dead_of", {"ids": _json_ids(jobs)}) is not None:
         raise _SomeKnown
+
+
+def _add_inputs(transaction: Transaction, jobs: Sequence[NewJob]) -> int:
+    whole = len(jobs) - len(jobs) % _FIFTY
+    added = 0
+    for start in range(0, whole, _FIFTY):
+        fifty = jobs[start : start + _FIFTY]
+        added += transaction.change(
+            "add_fifty_inputs", [part for job in fifty for part in (job.id, job.text)]
+        )
+    return added + transaction.change_many("add_input", [(job.id, job.text) for job in jobs[whole:]])
 
 
 def _add_unknown(transaction: Transaction, jobs: Sequence[NewJob], now_ms: int) -> list[Enqueued]:

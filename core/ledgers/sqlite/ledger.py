@@ -16,7 +16,8 @@ from ...job import ClaimRequest, Decision, Job, State
 from ...ledger import AuditEntry, Capabilities, Enqueued, Export, Fire, Page, Row, Schedule, Swept
 from ...receipts import Published, Receipt, Settled, Settlement
 from ...scheduler import check_schedule
-from . import claiming, looking, operating, receipting, scheduling, sweeping, transfer
+from . import looking, operating, receipting, scheduling, sweeping, transfer
+from .claiming import Claim
 from .database import Database, Synchronous
 from .enqueueing import enqueue
 from .moving import Rule, move
@@ -136,13 +137,13 @@ class SqliteLedger:
         while True:
             with self._database.write() as transaction:
                 now_ms = self._at(now_ms)
-                lanes = claiming.lanes(transaction, request.queues, request.effects)
-                if claiming.promote(transaction, lanes, now_ms):
+                claim = Claim(transaction, request, now_ms)
+                if claim.promote():
                     continue  # this step is committed by itself, and others may come in between
                 settled = receipting.settle(transaction, settlements, now_ms) if settlements else []
                 if not all(item.completed for item in settled):
                     return settled, []
-                return settled, claiming.claim(transaction, request, lanes, now_ms)
+                return settled, claim.take()
 
     def read_inputs(self, ids: Iterable[str]) -> dict[str, Input]:
         """By one statement; a job without its input is corrupt."""

@@ -15,6 +15,16 @@ SELECT 1 + max(
 INSERT INTO fencepost_inputs (id, text) VALUES (?, ?)
 ON CONFLICT (id) DO NOTHING
 
+-- name: add_fifty_inputs
+-- The same, fifty at a time: in half the time.
+INSERT INTO fencepost_inputs (id, text) VALUES
+    (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?),
+    (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?),
+    (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?),
+    (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?),
+    (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?)
+ON CONFLICT (id) DO NOTHING
+
 -- name: add_job
 -- -1 stands for NULL: sqlite3 takes ten times as long to bind None as to bind a number.
 INSERT INTO fencepost_jobs (
@@ -40,7 +50,9 @@ WHERE true  -- tells the parser that ON CONFLICT belongs to the INSERT
 ON CONFLICT (id) DO NOTHING
 
 -- name: any_dead_of
-SELECT id FROM fencepost_dead WHERE id IN (SELECT value FROM json_each(:ids)) LIMIT 1
+SELECT id FROM fencepost_dead
+WHERE EXISTS (SELECT 1 FROM fencepost_dead) AND id IN (SELECT value FROM json_each(:ids))
+LIMIT 1
 
 -- name: known
 -- What is known of each id: its text, its job's effect, its last version if it was purged.
@@ -61,7 +73,8 @@ DELETE FROM fencepost_purged WHERE id = :id
 -- == claim ==
 
 -- name: lanes
--- The (queue, effect) pairs that have queued or running jobs, each found by one step in each index.
+-- The (queue, effect) pairs that have queued or running jobs, found by a few steps in each index: the next effect
+-- of the same queue, and the first of the next queue. (A comparison of pairs would walk through the whole lane.)
 WITH RECURSIVE lane (queue, effect) AS (
     VALUES ('', '')
     UNION ALL
@@ -71,19 +84,37 @@ WITH RECURSIVE lane (queue, effect) AS (
         SELECT next.key FROM (
             SELECT * FROM (
                 SELECT key, queue, effect FROM fencepost_jobs INDEXED BY fencepost_ready
-                WHERE state = 'queued' AND waiting = 0 AND (queue, effect) > (lane.queue, lane.effect)
+                WHERE state = 'queued' AND waiting = 0 AND queue = lane.queue AND effect > lane.effect
+                ORDER BY effect LIMIT 1
+            )
+            UNION ALL
+            SELECT * FROM (
+                SELECT key, queue, effect FROM fencepost_jobs INDEXED BY fencepost_ready
+                WHERE state = 'queued' AND waiting = 0 AND queue > lane.queue
                 ORDER BY queue, effect LIMIT 1
             )
             UNION ALL
             SELECT * FROM (
                 SELECT key, queue, effect FROM fencepost_jobs INDEXED BY fencepost_waiting
-                WHERE state = 'queued' AND waiting = 1 AND (queue, effect) > (lane.queue, lane.effect)
+                WHERE state = 'queued' AND waiting = 1 AND queue = lane.queue AND effect > lane.effect
+                ORDER BY effect LIMIT 1
+            )
+            UNION ALL
+            SELECT * FROM (
+                SELECT key, queue, effect FROM fencepost_jobs INDEXED BY fencepost_waiting
+                WHERE state = 'queued' AND waiting = 1 AND queue > lane.queue
                 ORDER BY queue, effect LIMIT 1
             )
             UNION ALL
             SELECT * FROM (
                 SELECT key, queue, effect FROM fencepost_jobs INDEXED BY fencepost_leases
-                WHERE state = 'running' AND (queue, effect) > (lane.queue, lane.effect)
+                WHERE state = 'running' AND queue = lane.queue AND effect > lane.effect
+                ORDER BY effect LIMIT 1
+            )
+            UNION ALL
+            SELECT * FROM (
+                SELECT key, queue, effect FROM fencepost_jobs INDEXED BY fencepost_leases
+                WHERE state = 'running' AND queue > lane.queue
                 ORDER BY queue, effect LIMIT 1
             )
         ) AS next
@@ -108,8 +139,15 @@ WHERE key IN (
 )
 
 -- name: passed
--- Whether there is anything to settle: expired, lapsed, used up by the worker's limit or by the job's own.
+-- Whether any delayed job is due; and whether there is anything to settle: expired, lapsed, used up by the
+-- worker's limit or by the job's own.
 SELECT
+    EXISTS (
+        SELECT 1 FROM json_each(:lanes) AS lane
+        CROSS JOIN fencepost_jobs AS job INDEXED BY fencepost_waiting
+        WHERE job.queue = lane.value ->> 0 AND job.effect = lane.value ->> 1
+            AND job.state = 'queued' AND job.waiting = 1 AND job.run_at_ms <= :now_ms
+    ),
     EXISTS (
         SELECT 1 FROM json_each(:lanes) AS lane
         CROSS JOIN fencepost_jobs AS job INDEXED BY fencepost_expiry
@@ -259,9 +297,23 @@ SELECT id, receipt FROM fencepost_effects WHERE id IN (SELECT value FROM json_ea
 INSERT INTO fencepost_effects (id, receipt) VALUES (?, ?)
 ON CONFLICT (id) DO NOTHING
 
+-- name: add_receipts
+-- Of a JSON object from ids to receipts: half the time of one by one, and each is stored as it stands in it.
+INSERT INTO fencepost_effects (id, receipt)
+SELECT key, value FROM json_each(:receipts)
+WHERE true  -- tells the parser that ON CONFLICT belongs to the INSERT
+ON CONFLICT (id) DO NOTHING
+
 -- name: complete
 UPDATE fencepost_jobs SET state = 'completed', lease_until_ms = 0, completed_at_ms = ?3
 WHERE id = ?1 AND version = ?2 AND state = 'running' AND lease_until_ms > ?3
+
+-- name: complete_all
+-- Of a JSON object from ids to versions.
+UPDATE fencepost_jobs SET state = 'completed', lease_until_ms = 0, completed_at_ms = :now_ms
+FROM json_each(:versions) AS settled
+WHERE fencepost_jobs.id = settled.key AND version = settled.value
+    AND state = 'running' AND lease_until_ms > :now_ms
 
 -- == every other move ==
 

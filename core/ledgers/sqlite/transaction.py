@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TypeAlias
 
 Row: TypeAlias = tuple[Any, ...]
-Parameters: TypeAlias = Mapping[str, Any] | tuple[Any, ...]
+Parameters: TypeAlias = Mapping[str, Any] | Sequence[Any]
 
 
 class Transaction:

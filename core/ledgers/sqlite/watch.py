@@ -31,15 +31,21 @@ class Watch:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._folder = FolderWatch(os.path.dirname(os.path.realpath(database.path)))
+        self._start_anew()
+
+    def _start_anew(self) -> None:
+        """Nothing of the parent's is used after a fork, its locks included."""
+        self._pid = os.getpid()
+        self._folder = FolderWatch(os.path.dirname(os.path.realpath(self._database.path)))
         self._listening = threading.Lock()
-        self._reading = threading.Lock()
+        self._opening = threading.Lock()
         self._handle: Handle | None = None
         self._marked: int | None = None
-        self._pid = os.getpid()
 
     def mark(self) -> None:
         """What has been committed up to now is known."""
+        if self._pid != os.getpid():
+            self._start_anew()
         self._marked = self._version()
 
     def wait(self, timeout_s: float) -> bool:
@@ -49,6 +55,8 @@ class Watch:
             LedgerFailed: the file was removed or replaced.
         """
         deadline = time.monotonic() + timeout_s
+        if self._pid != os.getpid():
+            self._start_anew()
         if not self._listening.acquire(blocking=False):
             return self._look_until(deadline, pause_s=POLL_S, longest_s=POLL_S)
         try:
@@ -84,12 +92,16 @@ class Watch:
         return self._marked != version
 
     def _version(self) -> int:
-        with self._reading:
-            if self._handle is None or self._pid != os.getpid():
-                self._handle, self._pid, self._marked = self._database.open_handle(), os.getpid(), None
-            with self._handle.lock:
-                try:
-                    row = self._handle.connection.execute("PRAGMA data_version").fetchone()
-                except sqlite3.Error as error:
-                    raise translate(error, self._database.path) from error
+        handle = self._handle or self._open()
+        with handle.lock:
+            try:
+                row = handle.connection.execute("PRAGMA data_version").fetchone()
+            except sqlite3.Error as error:
+                raise translate(error, self._database.path) from error
         return int(row[0])
+
+    def _open(self) -> Handle:
+        with self._opening:
+            if self._handle is None:
+                self._handle = self._database.open_handle()
+            return self._handle
