@@ -17,12 +17,6 @@ LATER_MS = 10_000_000
 """After every backoff."""
 
 
-@pytest.fixture
-def world(tmp_path):
-    with closing(World(tmp_path)) as world:
-        yield world
-
-
 def state(event):
     return event["state"], event["version"], event["reused_effect"]
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from fencepost.core import Job, NewJob, Receipt, open_ledger
 
@@ -27,7 +28,7 @@ ENVIRONMENT = {"NO_PROXY": "*", "no_proxy": "*", "PATH": "/usr/bin:/bin", "PYTHO
 class Process:
     """A process whose lines can be waited for; what it says on stderr is kept in a file."""
 
-    def __init__(self, command: Sequence[str]) -> None:
+    def __init__(self, command: Sequence[str], **environment: str) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by ``close``
         self._process = subprocess.Popen(
             command,
@@ -35,7 +36,7 @@ class Process:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             cwd=REPOSITORY,
-            env=ENVIRONMENT,
+            env=ENVIRONMENT | environment,
         )
 
     def line(self) -> str:
@@ -48,6 +49,14 @@ class Process:
         assert self._process.stdin is not None
         self._process.stdin.write(b"\n")
         self._process.stdin.flush()
+
+    def signal(self, number: int) -> None:
+        """Send it a signal."""
+        self._process.send_signal(number)
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self._process.terminate()
 
     def kill(self) -> None:
         """SIGKILL, and wait until it is gone."""
@@ -74,7 +83,7 @@ class World:
         self.folder = folder
         self.db = folder / "receiver.db"
         self.store = str(folder / ledger)
-        self._processes: list[Process] = []
+        self.processes: list[Process] = []
         self._proxies: list[Proxy] = []
         self.port = 0
         self.enqueue(self.store)
@@ -86,14 +95,15 @@ class World:
 
     # -- processes --
 
-    def start(self, *command: str) -> Process:
+    def start(self, *command: str, **environment: str) -> Process:
         """A process that is ended with the world."""
-        self._processes.append(Process(command))
-        return self._processes[-1]
+        self.processes.append(Process(command, **environment))
+        return self.processes[-1]
 
-    def receiver(self, *options: str) -> str:
+    def receiver(self, *options: str, **environment: str) -> str:
         """The receiver that ships; its URL. One that is started after another has the same port."""
-        process = self.start(*FENCEPOST, "receiver", "--db", str(self.db), "--port", str(self.port), *options)
+        where = ("--db", str(self.db), "--port", str(self.port))
+        process = self.start(*FENCEPOST, "receiver", *where, *options, **environment)
         lines = []
         while (line := process.line()) != "}\n":
             assert line, process.end()
@@ -110,7 +120,9 @@ class World:
         return self._listens(url), process
 
     def _listens(self, url: str) -> str:
-        self.port = int(url.rpartition(":")[2])
+        port = urlsplit(url).port
+        assert port
+        self.port = port
         return url
 
     def proxy(self, upstream: str) -> Proxy:
@@ -118,25 +130,26 @@ class World:
         self._proxies.append(Proxy(upstream))
         return self._proxies[-1]
 
-    def worker(self, url: str, *, now_ms: int = 0, store: str | None = None) -> Process:
+    def worker(self, url: str, *, now_ms: int = 0, store: str | None = None, **environment: str) -> Process:
         """A worker that makes one attempt, if there is one to make."""
         return self.start(
             *FENCEPOST,
             *("worker", "--store", store or self.store, "--effect", "remote"),
             *("--set", f"url={url}", "--set", "namespace=test", "--set", "timeout_s=60"),
             *("--now-ms", str(now_ms), "--lease-ms", str(LEASE_MS), "--max-attempts", "9"),
+            **environment,
         )  # fmt: skip
 
-    def attempt(self, url: str, *, now_ms: int = 0) -> dict[str, Any]:
+    def attempt(self, url: str, *, now_ms: int = 0, **environment: str) -> dict[str, Any]:
         """The event of one attempt that is made to its end."""
-        status, out, said = self.worker(url, now_ms=now_ms).end()
+        status, out, said = self.worker(url, now_ms=now_ms, **environment).end()
         assert status == 0, said
         [event] = json.loads(out)["events"]
         return event
 
     def close(self) -> None:
         """End everything."""
-        for process in self._processes:
+        for process in self.processes:
             process.close()
         for proxy in self._proxies:
             proxy.stop()

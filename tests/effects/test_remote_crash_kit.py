@@ -1,0 +1,15 @@
+"""The crash kit over ``remote`` and the receiver that ships: every point of an attempt, counted at the receiver."""
+
+from fencepost.plugins.testing import EffectCase
+
+
+def test_remote_keeps_its_promise_at_every_point(world, tmp_path, monkeypatch):
+    monkeypatch.setenv("NO_PROXY", "*")
+    kit = tmp_path / "kit"
+    kit.mkdir()
+    case = EffectCase("remote", kit, settings={"url": world.receiver()}, observed=world.done)
+    results = case.check()
+    assert {(result.seen, result.state) for result in results} == {(1, "completed")}
+    assert {"in-effect:before-send", "in-effect:after-send", "stale-after", "two-at-once"} <= {
+        result.point for result in results
+    }
