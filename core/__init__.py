@@ -1,42 +1,99 @@
-"""The public door of Fencepost's core: what programs import, and nothing that is slow to load."""
+"""The public door of Fencepost's core: what programs import.
 
-from .errors import (
-    EffectNotFound,
-    FencepostError,
-    Hold,
-    IdentityConflict,
-    InvalidInput,
-    LeaseLost,
-    LedgerBusy,
-    LedgerCorrupt,
-    LedgerError,
-    LedgerFailed,
-    LedgerSealed,
-    LedgerVersion,
-    LimitExceeded,
-    PluginError,
-    ReceiptConflict,
-    Reject,
-    Retry,
-    Signal,
-    Unsupported,
-)
-from .inputs import Input, NewJob
-from .job import ClaimRequest, Job, Stamps
-from .ledger import (
-    AuditEntry,
-    Capabilities,
-    Enqueued,
-    Export,
-    Fire,
-    Ledger,
-    Page,
-    Row,
-    Schedule,
-    Swept,
-)
-from .receipts import Published, Receipt, Settled, Settlement
-from .stores import open_ledger
+Each name is loaded from its own module when it is first asked for, so that a command pays only for what it uses.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .errors import (
+        EffectNotFound,
+        FencepostError,
+        Hold,
+        IdentityConflict,
+        InvalidInput,
+        LeaseLost,
+        LedgerBusy,
+        LedgerCorrupt,
+        LedgerError,
+        LedgerFailed,
+        LedgerSealed,
+        LedgerVersion,
+        LimitExceeded,
+        PluginError,
+        ReceiptConflict,
+        Reject,
+        Retry,
+        Signal,
+        Unsupported,
+    )
+    from .events import Event, WorkerOptions
+    from .inputs import Input, NewJob
+    from .job import ClaimRequest, Job, Stamps
+    from .ledger import (
+        AuditEntry,
+        Capabilities,
+        Enqueued,
+        Export,
+        Fire,
+        Ledger,
+        Page,
+        Row,
+        Schedule,
+        Swept,
+    )
+    from .receipts import Published, Receipt, Settled, Settlement
+    from .stores import open_ledger
+    from .worker import Worker
+
+_HOMES = {
+    name: module
+    for module, names in {
+        "errors": (
+            "EffectNotFound",
+            "FencepostError",
+            "Hold",
+            "IdentityConflict",
+            "InvalidInput",
+            "LeaseLost",
+            "LedgerBusy",
+            "LedgerCorrupt",
+            "LedgerError",
+            "LedgerFailed",
+            "LedgerSealed",
+            "LedgerVersion",
+            "LimitExceeded",
+            "PluginError",
+            "ReceiptConflict",
+            "Reject",
+            "Retry",
+            "Signal",
+            "Unsupported",
+        ),
+        "events": ("Event", "WorkerOptions"),
+        "inputs": ("Input", "NewJob"),
+        "job": ("ClaimRequest", "Job", "Stamps"),
+        "ledger": (
+            "AuditEntry",
+            "Capabilities",
+            "Enqueued",
+            "Export",
+            "Fire",
+            "Ledger",
+            "Page",
+            "Row",
+            "Schedule",
+            "Swept",
+        ),
+        "receipts": ("Published", "Receipt", "Settled", "Settlement"),
+        "stores": ("open_ledger",),
+        "worker": ("Worker",),
+    }.items()
+    for name in names
+}
 
 __all__ = [
     "AuditEntry",
@@ -44,6 +101,7 @@ __all__ = [
     "ClaimRequest",
     "EffectNotFound",
     "Enqueued",
+    "Event",
     "Export",
     "FencepostError",
     "Fire",
@@ -77,5 +135,19 @@ __all__ = [
     "Stamps",
     "Swept",
     "Unsupported",
+    "Worker",
+    "WorkerOptions",
     "open_ledger",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__
