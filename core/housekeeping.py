@@ -11,7 +11,6 @@ from .attempts import now
 from .errors import LedgerError
 from .events import WorkerOptions
 from .ledger import Ledger
-from .pacing import FLUSH_S
 
 if TYPE_CHECKING:
     from .worker import Worker
@@ -62,9 +61,8 @@ class Housekeeper:
 
     def _look(self) -> None:
         worker, options = self._worker, self._options
-        if worker.unsettled.wait(LOOK_S):
-            worker.unsettled.clear()
-            self._ended.wait(FLUSH_S)
+        if worker.news.wait(LOOK_S):
+            worker.news.clear()
             worker.flush()
         if options.timeout_s is not None:
             for attempt in worker.running():

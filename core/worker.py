@@ -86,8 +86,8 @@ class Worker(Renew):
         self._changed = threading.Condition()
         self._resting = 0
         self._stopping = threading.Event()
-        self.unsettled = threading.Event()
-        """Set when something has finished that no turn has settled yet."""
+        self.news = threading.Event()
+        """Set when an attempt has finished that no turn has settled yet, and when a slot has ended."""
         self.idle_since: float | None = None
         """Since when there has been nothing to do; None while there is."""
         self._fault: BaseException | None = None
@@ -150,7 +150,9 @@ class Worker(Renew):
         attempt.lose()
 
     def flush(self) -> None:
-        """Settle what has waited longer than a moment, unless a slot is at it."""
+        """Settle what waits for company, a moment after it began to, unless a slot is at it."""
+        if self._finished and now() - self._first_finish < FLUSH_S:
+            time.sleep(FLUSH_S)
         if self._waited():
             self._try_turn(claim=False)
 
@@ -175,6 +177,8 @@ class Worker(Renew):
                 self._finish(attempt, self._perform(attempt))
         except BaseException as error:  # noqa: BLE001 - whatever ends a slot must end the worker, and be seen
             self._fail(error)
+        finally:
+            self.news.set()
 
     def _next(self) -> Attempt | None:
         """The next attempt to make; None when there will be none."""
@@ -217,7 +221,7 @@ class Worker(Renew):
         finished_at = now()
         if not self._finished:
             self._first_finish = finished_at
-            self.unsettled.set()
+            self.news.set()
         self._finished.append((attempt, verdict, finished_at - attempt.started))
         if self._resting:
             with self._changed:
@@ -228,7 +232,7 @@ class Worker(Renew):
 
     def _rest(self) -> None:
         """Wait until there may be something to do: one slot watches the ledger, the others wait for it."""
-        if self._turns.may_claim and self._watching.acquire(blocking=False):
+        if self._turns.may_claim and not self.stopping and self._watching.acquire(blocking=False):
             try:
                 self._watch()
             finally:

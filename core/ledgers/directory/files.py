@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 import stat
 import time
 from collections.abc import Iterator
@@ -155,7 +154,7 @@ def clean_leftovers(folder: int) -> None:
 
 
 def _write_temporary(folder: int, name: str, data: bytes, *, step: Step, kind: str = "") -> tuple[str, int]:
-    temporary = f".{name}.{os.getpid()}.{secrets.token_hex(4)}"
+    temporary = f".{name}.{os.getpid()}.{os.urandom(4).hex()}"
     descriptor = os.open(temporary, _CREATE, 0o600, dir_fd=folder)
     try:
         step(f"{kind or name}: temporary made")
