@@ -11,7 +11,7 @@ from typing import Any, Final
 from fencepost.plugins import PluginError, Retry
 
 MAX_RETRY_AFTER_S: Final = 3_600.0
-MAX_SHOWN: Final = 300
+MAX_SHOWN: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,8 @@ class Response:
         document = self.json()
         detail = document.get("detail") if isinstance(document, dict) else None
         said = detail if isinstance(detail, str) else self.body.decode("utf-8", "replace")
-        return f"{self.status} {said[:MAX_SHOWN]!r}" if said else str(self.status)
+        shown = " ".join(said.split())[:MAX_SHOWN]
+        return f"{self.status} {shown!r}" if shown else str(self.status)
 
 
 class Exchange:

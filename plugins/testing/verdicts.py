@@ -29,7 +29,7 @@ def judge(info: EffectInfo, point: Point, played: Played, *, pure: bool) -> str 
         return _pure(played)
     seen = played.seen
     assert seen is not None, "an acting effect is never judged without observed()"
-    if point is UNDISTURBED and seen != 1:
+    if point is UNDISTURBED and seen != 1 and played.state == COMPLETED:
         return (
             f"observed() counted {_times(seen)} for one job that nothing disturbed; let it count how often the "
             "outside world saw the effect, so that each job adds exactly one"

@@ -11,7 +11,8 @@ from http import HTTPStatus
 import pytest
 
 from tests.effects.scripted import Said, scripted
-from tests.effects.worlds import LEASE_MS, World
+from tests.effects.worlds import ENVIRONMENT, LEASE_MS, World
+from tests.programs import fencepost
 
 LATER_MS = 10_000_000
 """After every backoff."""
@@ -181,3 +182,16 @@ def test_a_job_whose_key_may_be_forgotten_is_held(world):
     assert event["state"] == "held"
     assert "keeps keys for 86,400 s" in event["error"]
     assert world.done() == 0
+
+
+def test_plugins_check_asks_for_the_declaration_too():
+    with scripted() as impostor:
+        impostor.declaration = Said(404)
+        ended = fencepost(
+            *("plugins", "check", "remote", "--set", f"url={impostor.url}"),
+            *("--observed", "echo 0", "--point", "undisturbed"),
+            env=ENVIRONMENT,
+        )
+        assert (ended.returncode, ended.stdout) == (1, b"")
+        assert b"does not declare a receiver that keeps idempotency keys" in ended.stderr
+        assert impostor.deliveries() == []
