@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from .documents import JSON
+from .filters import ALL_JOBS, JobFilter
 from .inputs import Input, NewJob
 from .job import (
     ATTEMPT_LOST,
@@ -28,6 +29,7 @@ from .job import (
     Stamps,
     State,
 )
+from .overview import QueueCounts
 from .receipts import Published, Receipt, Settled, Settlement
 
 
@@ -317,13 +319,27 @@ class Ledger(Protocol):
         states: Sequence[State] | None = None,
         queue: str | None = None,
         effect: str | None = None,
+        where: JobFilter = ALL_JOBS,
         after: str | None = None,
         limit: int = 1000,
     ) -> Page:
-        """A page of jobs in order of enqueue; ``after`` is the cursor of the page before."""
+        """A page of jobs in order of enqueue; ``after`` is the cursor of the page before.
+
+        ``where`` narrows it as ``JobFilter.matches`` does. It looks at every job that the other filters let through:
+        for people who search, not for workers.
+        """
 
     def counts(self, *, queue: str | None = None) -> dict[State, int]:
         """How many jobs are in each of the five states."""
+
+    def queue_counts(self, *, since_ms: int, now_ms: int | None = None) -> list[QueueCounts]:
+        """How every queue that has jobs stands, by name; what was finished from ``since_ms`` on gives its rate.
+
+        It looks at every job: for people, not for workers.
+        """
+
+    def latest_deaths(self, *, limit: int = 10) -> list[Job]:
+        """The jobs that died last, the latest first."""
 
     def next_due_ms(
         self, *, queues: Sequence[str] | None = None, effects: Sequence[str] | None = None

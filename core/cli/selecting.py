@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ..filters import ALL_JOBS, JobFilter
+from ..filters import JobFilter
 
 if TYPE_CHECKING:
     from ..job import Job, State
@@ -92,31 +92,20 @@ class Selection:
 
     def page(self, ledger: Ledger, *, after: str | None, limit: int) -> Page:
         """One page of them."""
-        from ..ledger import Page
-
-        if self.where == ALL_JOBS:
-            return self._read(ledger, after, limit)
-        found: list[Job] = []
-        while True:
-            page = self._read(ledger, after, CHUNK)
-            for place, job in enumerate(page.jobs, 1):
-                if self.where.matches(job):
-                    found.append(job)
-                if len(found) == limit:
-                    # The cursor behind this very job, which is in the middle of what was read.
-                    return Page(found, self._read(ledger, after, place).next)
-            if page.next is None:
-                return Page(found, None)
-            after = page.next
-
-    def _read(self, ledger: Ledger, after: str | None, limit: int) -> Page:
-        return ledger.jobs(states=self.states, queue=self.queue, effect=self.effect, after=after, limit=limit)
+        return ledger.jobs(
+            states=self.states,
+            queue=self.queue,
+            effect=self.effect,
+            where=self.where,
+            after=after,
+            limit=limit,
+        )
 
     def all(self, ledger: Ledger) -> Iterator[Job]:
         """Every one, page after page."""
         after = None
         while True:
-            page = self.page(ledger, after=after, limit=1_000)
+            page = self.page(ledger, after=after, limit=CHUNK)
             yield from page.jobs
             if (after := page.next) is None:
                 return

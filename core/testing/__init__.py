@@ -32,6 +32,7 @@ _GROUPS = (
     "matrix",
     "moving",
     "operating",
+    "overviewing",
     "pausing",
     "processes",
     "racing",
@@ -56,6 +57,7 @@ from .model import ModelLedger  # noqa: E402
 from .model_store import KEEPS_ALL, KEEPS_LITTLE, ModelStore, as_kept  # noqa: E402
 from .moving import MovingContract  # noqa: E402
 from .operating import OperatorContract  # noqa: E402
+from .overviewing import OverviewContract  # noqa: E402
 from .pausing import PauseContract  # noqa: E402
 from .racing import ConcurrencyContract, ProcessContract  # noqa: E402
 from .receipting import ReceiptContract  # noqa: E402
@@ -75,6 +77,7 @@ class LedgerContract(
     AuditContract,
     SweepContract,
     LookingContract,
+    OverviewContract,
     ScheduleContract,
     PauseContract,
     ConcurrencyContract,
@@ -105,6 +108,7 @@ __all__ = [
     "MovingContract",
     "NewStore",
     "OperatorContract",
+    "OverviewContract",
     "PauseContract",
     "ProcessContract",
     "ReceiptContract",

@@ -9,9 +9,11 @@ from types import TracebackType
 from typing import Any, Self
 
 from .. import job as rules
+from .. import overview
 from ..clock import Clock, wall_ms
 from ..documents import JSON
 from ..errors import IdentityConflict, InvalidInput, Unsupported
+from ..filters import ALL_JOBS, JobFilter
 from ..inputs import Input, NewJob, check_request
 from ..job import (
     ATTEMPT_LOST,
@@ -25,6 +27,7 @@ from ..job import (
     State,
 )
 from ..ledger import AuditEntry, Capabilities, Enqueued, Page, Swept
+from ..overview import QueueCounts
 from ..receipts import Published, Receipt, Settled, Settlement, check_outcome, conflict
 from .model_store import KEEPS_ALL, ModelStore, place_of
 
@@ -332,6 +335,7 @@ class ModelJobs:
         states: Sequence[State] | None = None,
         queue: str | None = None,
         effect: str | None = None,
+        where: JobFilter = ALL_JOBS,
         after: str | None = None,
         limit: int = 1000,
     ) -> Page:
@@ -344,6 +348,7 @@ class ModelJobs:
                 and (states is None or job.state in states)
                 and queue in (None, job.queue)
                 and effect in (None, job.effect)
+                and where.matches(job)
             ]
             more = len(found) > limit
             return Page(found[:limit], str(self._store.places[found[limit - 1].id]) if more else None)
@@ -352,6 +357,20 @@ class ModelJobs:
         with self._store.changed:
             jobs = [job for job in self._store.jobs.values() if queue in (None, job.queue)]
             return {state: sum(job.state == state for job in jobs) for state in rules.STATES}
+
+    def queue_counts(self, *, since_ms: int, now_ms: int | None = None) -> list[QueueCounts]:
+        with self._store.changed:
+            return overview.queue_counts(
+                self._store.jobs.values(),
+                now_ms=self._at(now_ms),
+                since_ms=since_ms,
+                keeps_completion=self.capabilities.keeps_claim_details,
+            )
+
+    def latest_deaths(self, *, limit: int = 10) -> list[Job]:
+        with self._store.changed:
+            in_order = sorted(self._store.jobs.values(), key=lambda job: self._store.places[job.id])
+            return overview.latest_deaths(in_order, limit)
 
     def next_due_ms(
         self, *, queues: Sequence[str] | None = None, effects: Sequence[str] | None = None

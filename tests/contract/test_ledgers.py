@@ -46,6 +46,10 @@ class TestLooking(testing.LookingContract):
     pass
 
 
+class TestOverview(testing.OverviewContract):
+    pass
+
+
 class TestSchedules(testing.ScheduleContract):
     pass
 

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Final, NoReturn, Self, TypeAlias
 
 from ... import job as moves
+from ... import overview
 from ...clock import Clock, wall_ms
 from ...crash import Step, pass_by
 from ...documents import JSON, MAX_DOCUMENT_BYTES
@@ -23,9 +24,11 @@ from ...errors import (
     ReceiptConflict,
     Unsupported,
 )
+from ...filters import ALL_JOBS, JobFilter
 from ...inputs import Input, NewJob, check_name, check_request, text_sha256
 from ...job import ClaimRequest, Decision, Job, State
 from ...ledger import AuditEntry, Capabilities, Enqueued, Export, Fire, Page, Row, Schedule, Swept
+from ...overview import QueueCounts
 from ...receipts import Published, Receipt, Settled, Settlement, check_outcome, conflict
 from ..folder_watch import FolderWatch
 from .rows import Purged, kept
@@ -360,7 +363,7 @@ class DirectoryLedger:
                 return False
             now_ms = self._clock() if now_ms is None else now_ms
             self._store.record(
-                AuditEntry(now_ms, "purge", id, actor, reason, job.state, "purged", job.version)
+                AuditEntry(now_ms, "purge", id, actor, reason, job.state, None, job.version)
             )
             table.purge(id)
         return True
@@ -391,6 +394,7 @@ class DirectoryLedger:
         states: Sequence[State] | None = None,
         queue: str | None = None,
         effect: str | None = None,
+        where: JobFilter = ALL_JOBS,
         after: str | None = None,
         limit: int = 1000,
     ) -> Page:
@@ -402,6 +406,7 @@ class DirectoryLedger:
                 if (states is None or job.state in states)
                 and (queue is None or job.queue == queue)
                 and (effect is None or job.effect == effect)
+                and where.matches(job)
             ]
             if after is not None:
                 place = table.order_of(check_name(after, "cursor"))
@@ -417,6 +422,21 @@ class DirectoryLedger:
                 if queue is None or job.queue == queue:
                     counts[job.state] += 1
         return counts
+
+    def queue_counts(self, *, since_ms: int, now_ms: int | None = None) -> list[QueueCounts]:
+        """See ``overview.queue_counts``; when a job was completed is not kept."""
+        with self._store.table() as table:
+            return overview.queue_counts(
+                table.jobs.values(),
+                now_ms=self._clock() if now_ms is None else now_ms,
+                since_ms=since_ms,
+                keeps_completion=False,
+            )
+
+    def latest_deaths(self, *, limit: int = 10) -> list[Job]:
+        """See ``overview.latest_deaths``."""
+        with self._store.table() as table:
+            return overview.latest_deaths(table.in_order(), limit)
 
     def next_due_ms(
         self, *, queues: Sequence[str] | None = None, effects: Sequence[str] | None = None

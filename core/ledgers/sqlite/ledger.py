@@ -11,9 +11,11 @@ from ... import job as rules
 from ...clock import Clock, wall_ms
 from ...documents import JSON
 from ...errors import InvalidInput
+from ...filters import ALL_JOBS, JobFilter
 from ...inputs import Input, NewJob, check_name, check_request
 from ...job import ClaimRequest, Decision, Job, State
 from ...ledger import AuditEntry, Capabilities, Enqueued, Export, Fire, Page, Row, Schedule, Swept
+from ...overview import QueueCounts
 from ...receipts import Published, Receipt, Settled, Settlement
 from ...scheduler import check_schedule
 from . import looking, operating, receipting, scheduling, sweeping, transfer
@@ -302,19 +304,30 @@ class SqliteLedger:
         states: Sequence[State] | None = None,
         queue: str | None = None,
         effect: str | None = None,
+        where: JobFilter = ALL_JOBS,
         after: str | None = None,
         limit: int = 1000,
     ) -> Page:
         """The cursor is the place in the order of enqueue."""
         with self._database.read() as transaction:
             return looking.jobs(
-                transaction, states=states, queue=queue, effect=effect, after=after, limit=limit
+                transaction, states=states, queue=queue, effect=effect, where=where, after=after, limit=limit
             )
 
     def counts(self, *, queue: str | None = None) -> dict[State, int]:
         """By one statement over both tables."""
         with self._database.read() as transaction:
             return looking.counts(transaction, queue)
+
+    def queue_counts(self, *, since_ms: int, now_ms: int | None = None) -> list[QueueCounts]:
+        """By one statement over both tables."""
+        with self._database.read() as transaction:
+            return looking.queue_counts(transaction, now_ms=self._at(now_ms), since_ms=since_ms)
+
+    def latest_deaths(self, *, limit: int = 10) -> list[Job]:
+        """From the table of the dead alone."""
+        with self._database.read() as transaction:
+            return looking.latest_deaths(transaction, limit)
 
     def next_due_ms(
         self, *, queues: Sequence[str] | None = None, effects: Sequence[str] | None = None

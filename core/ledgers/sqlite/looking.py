@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 
 from ...errors import InvalidInput, LedgerCorrupt
+from ...filters import ALL_JOBS, JobFilter
 from ...inputs import Input, is_name
 from ...job import COMPLETED, QUEUED, STATES, Job, State
 from ...ledger import AuditEntry, Page
+from ...overview import QueueCounts
 from ..rows import job_of
 from .claiming import lanes, open_lanes
 from .transaction import Transaction
@@ -44,22 +47,23 @@ def jobs(
     states: Sequence[State] | None = None,
     queue: str | None = None,
     effect: str | None = None,
+    where: JobFilter = ALL_JOBS,
     after: str | None,
     limit: int,
 ) -> Page:
     """A page in order of enqueue; the cursor is the key of its last job."""
     wanted = STATES if states is None else states
-    found = transaction.rows(
-        "keys",
-        {
-            "after": cursor_key(after),
-            "scan": QUEUED in wanted or COMPLETED in wanted,
-            "states": json.dumps(wanted),
-            "queue": queue,
-            "effect": effect,
-            "limit": limit + 1,
-        },
-    )
+    bounds = {
+        "after": cursor_key(after),
+        "states": json.dumps(wanted),
+        "queue": queue,
+        "effect": effect,
+        "limit": limit + 1,
+    }
+    if where == ALL_JOBS:
+        found = transaction.rows("keys", bounds | {"scan": QUEUED in wanted or COMPLETED in wanted})
+    else:
+        found = transaction.rows("keys_where", bounds | asdict(where))
     keys = [key for (key,) in found[:limit]]
     rows = transaction.rows("jobs_at", {"keys": json.dumps(keys)})
     return Page([job_of(row) for row in rows], str(keys[-1]) if len(found) > limit else None)
@@ -83,6 +87,33 @@ def counts(transaction: Transaction, queue: str | None) -> dict[State, int]:
     found: dict[State, int] = dict.fromkeys(STATES, 0)
     found.update(transaction.rows("counts", {"queue": queue}))
     return found
+
+
+def queue_counts(transaction: Transaction, *, now_ms: int, since_ms: int) -> list[QueueCounts]:
+    """By one statement; a queue that has dead jobs and others comes in two rows, which are put together."""
+    queues: dict[str, QueueCounts] = {}
+    for queue, ready, delayed, running, completed, held, oldest_ms, done, dead, died in transaction.rows(
+        "queue_counts", {"now_ms": now_ms, "since_ms": since_ms}
+    ):
+        before = queues.get(queue, QueueCounts(queue, completed_since=0))
+        queues[queue] = QueueCounts(
+            queue,
+            ready=before.ready + ready,
+            delayed=before.delayed + delayed,
+            running=before.running + running,
+            completed=before.completed + completed,
+            dead=before.dead + dead,
+            held=before.held + held,
+            oldest_ready_ms=before.oldest_ready_ms if oldest_ms is None else oldest_ms,
+            completed_since=(before.completed_since or 0) + done,
+            died_since=before.died_since + died,
+        )
+    return [queues[queue] for queue in sorted(queues)]
+
+
+def latest_deaths(transaction: Transaction, limit: int) -> list[Job]:
+    """From the table of the dead."""
+    return [job_of(row) for row in transaction.rows("latest_deaths", {"limit": limit})]
 
 
 def next_due_ms(

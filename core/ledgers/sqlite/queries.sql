@@ -467,6 +467,51 @@ SELECT key FROM (
 )
 ORDER BY key LIMIT :limit
 
+-- name: keys_where
+-- A search: every job that the other filters let through is looked at.
+SELECT key FROM (
+    SELECT
+        key, state, queue, effect, attempts, last_error, enqueued_at_ms AS born_ms
+    FROM fencepost_jobs
+    UNION ALL
+    SELECT key, 'dead', queue, effect, attempts, last_error, died_at_ms FROM fencepost_dead
+)
+WHERE key > :after AND state IN (SELECT value FROM json_each(:states))
+    AND (:queue IS NULL OR queue = :queue) AND (:effect IS NULL OR effect = :effect)
+    AND (:error IS NULL OR instr(last_error, :error) > 0)
+    AND (:min_attempts IS NULL OR attempts >= :min_attempts)
+    AND (:max_attempts IS NULL OR attempts <= :max_attempts)
+    AND (:born_from_ms IS NULL OR born_ms >= :born_from_ms)
+    AND (:born_until_ms IS NULL OR born_ms <= :born_until_ms)
+ORDER BY key LIMIT :limit
+
+-- name: queue_counts
+SELECT
+    queue,
+    count(*) FILTER (WHERE state = 'queued' AND (run_at_ms IS NULL OR run_at_ms <= :now_ms)),
+    count(*) FILTER (WHERE state = 'queued' AND run_at_ms > :now_ms),
+    count(*) FILTER (WHERE state = 'running'),
+    count(*) FILTER (WHERE state = 'completed'),
+    count(*) FILTER (WHERE state = 'held'),
+    min(coalesce(run_at_ms, enqueued_at_ms))
+        FILTER (WHERE state = 'queued' AND (run_at_ms IS NULL OR run_at_ms <= :now_ms)),
+    count(*) FILTER (WHERE state = 'completed' AND completed_at_ms >= :since_ms),
+    0,
+    0
+FROM fencepost_jobs
+GROUP BY queue
+UNION ALL
+SELECT queue, 0, 0, 0, 0, 0, NULL, 0, count(*), count(*) FILTER (WHERE died_at_ms >= :since_ms)
+FROM fencepost_dead
+GROUP BY queue
+
+-- name: latest_deaths
+SELECT
+    id, 'dead', version, 0, attempts, queue, effect, priority, run_at_ms, expires_at_ms,
+    enqueued_at_ms, claimant, claimed_at_ms, first_claimed_at_ms, started_at_ms, completed_at_ms, last_error,
+    died_at_ms, visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms
+FROM fencepost_dead ORDER BY died_at_ms DESC, key LIMIT :limit
+
 -- name: counts
 SELECT state, count(*) FROM fencepost_jobs WHERE :queue IS NULL OR queue = :queue GROUP BY state
 UNION ALL
