@@ -7,6 +7,7 @@ from typing import Final
 
 from .clock import Clock, wall_ms
 from .errors import InvalidInput
+from .inspection import Inspection
 from .ledger import Ledger
 
 POSTGRES: Final = ("postgresql://", "postgres://")
@@ -36,6 +37,26 @@ def open_ledger(store: str | os.PathLike[str], *, clock: Clock = wall_ms) -> Led
     from .ledgers.postgres import PostgresLedger
 
     return PostgresLedger(path)
+
+
+def open_inspection(store: str | os.PathLike[str], *, clock: Clock = wall_ms) -> Inspection:
+    """Open the ledger of that name for a look that changes nothing. A context manager.
+
+    Raises:
+        InvalidInput: no kind of ledger has such a name.
+    """
+    kind, path = parse_store(os.fspath(store))
+    if kind == "directory":
+        from .ledgers.directory.inspection import DirectoryInspection
+
+        return DirectoryInspection(path, clock=clock)
+    if kind == "sqlite":
+        from .ledgers.sqlite.inspection import SqliteInspection
+
+        return SqliteInspection(path, clock=clock)
+    from .ledgers.postgres.inspection import PostgresInspection
+
+    return PostgresInspection(path)
 
 
 def ledger_exists(store: str | os.PathLike[str]) -> bool:

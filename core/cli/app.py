@@ -27,6 +27,9 @@ class Commands(LazyGroup):
         "dead": Lazy("dead", "app", "List the dead jobs, give them a new life, or forget them."),
         "sweep": Lazy("sweep", "sweep", "Bury what has expired, purge what was kept long enough."),
         "audit": Lazy("audit", "audit", "List the manual actions on a ledger: who, when, why."),
+        "doctor": Lazy(
+            "doctor", "doctor", "Look for what is wrong with a ledger, and say what to do about it."
+        ),
         "plugins": Lazy("plugins", "app", "Show the plugins that are installed, and examine them."),
         "receiver": Lazy(
             "receiver", "app", "The receiver's half of remote effects: run one, or check yours."

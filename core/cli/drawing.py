@@ -17,6 +17,7 @@ from .showing import command, input_document
 from .tables import Cell, Column, console, print_table, state, visible
 
 if TYPE_CHECKING:
+    from ..doctor.examine import Report
     from ..ledger import AuditEntry, Page
     from .showing import Seen
 
@@ -99,6 +100,30 @@ def draw_job(seen: Seen, *, store: str | None, with_text: bool) -> None:
     for name, value in _figures(seen, with_text=with_text):
         figures.add_row(name, value)
     out.print(figures)
+
+
+def draw_findings(report: Report, location: str) -> None:
+    """Each finding with its remedy, then what was looked at."""
+    out = console()
+    for finding in report.findings:
+        head = Text(finding.check, style="bold red")
+        head.append(f"  {finding.count:,}", style="bold")
+        out.print(head)
+        told = _grid()
+        told.add_row("  What", visible(finding.problem))
+        if finding.ids:
+            more = " …" if finding.count > len(finding.ids) else ""
+            told.add_row("  Which", visible(", ".join(finding.ids)) + more)
+        told.add_row("  Do", visible(finding.remedy))
+        out.print(Padding(told, (0, 0, 1, 0)))
+    verdict = f"{len(report.findings)} findings" if report.findings else "nothing is wrong"
+    out.print(
+        Text(
+            f"{location}: {verdict}; looked at {report.entries:,} ids, and compared {report.verified:,} of "
+            f"{report.receipts:,} receipts with their inputs"
+            + ("" if report.verified >= report.receipts else " (all: --verify)")
+        )
+    )
 
 
 def _grid() -> Table:

@@ -229,19 +229,8 @@ class Store:
         self.step("audit: durable")
 
     def audit(self) -> list[AuditEntry]:
-        """Every action on record, oldest first; a line that a crash left unfinished is passed over."""
-        where = os.path.join(self.path, AUDIT)
-        data = read_file(self._folder, AUDIT, where=where, max_bytes=MAX_AUDIT_BYTES)
-        entries = []
-        for number, line in enumerate((data or b"").split(b"\n"), 1):
-            if not line:
-                continue
-            try:
-                entries.append(AuditEntry(**json.loads(line)))
-            except (ValueError, TypeError) as error:
-                if line.endswith(b"}"):
-                    raise LedgerCorrupt(f"{where}: line {number} is no audit entry: {error}") from error
-        return entries
+        """Every action on record, oldest first."""
+        return read_audit(self._folder, self.path)
 
     def sealed_for(self) -> str | None:
         """The destination that the store was sealed for; the audit is read again only when it has changed."""
@@ -255,6 +244,22 @@ class Store:
             seals = [entry.id for entry in self.audit() if entry.action == SEAL]
             self._sealed_for, self._audit_seen = (seals[0] if seals else None), seen
         return self._sealed_for
+
+
+def read_audit(folder: int, path: str) -> list[AuditEntry]:
+    """The lines of audit.jsonl, oldest first; one that a crash left unfinished is passed over."""
+    where = os.path.join(path, AUDIT)
+    data = read_file(folder, AUDIT, where=where, max_bytes=MAX_AUDIT_BYTES)
+    entries = []
+    for number, line in enumerate((data or b"").split(b"\n"), 1):
+        if not line:
+            continue
+        try:
+            entries.append(AuditEntry(**json.loads(line)))
+        except (ValueError, TypeError) as error:
+            if line.endswith(b"}"):
+                raise LedgerCorrupt(f"{where}: line {number} is no audit entry: {error}") from error
+    return entries
 
 
 def refuse_sealed(path: str, destination: str) -> NoReturn:

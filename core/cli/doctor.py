@@ -1,0 +1,73 @@
+"""``fencepost doctor``: what is wrong with a ledger, and what to do about it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from . import options
+
+if TYPE_CHECKING:
+    from ..doctor.examine import Report
+
+
+def doctor(
+    store: options.Store = None,
+    verify: Annotated[
+        bool,
+        typer.Option(
+            "--verify", help="Compute every digest again. [default: those of the latest 1,000 receipts]"
+        ),
+    ] = False,
+    as_json: options.Json = False,
+    now_ms: options.NowMs = -1,
+    config: options.Config = None,
+) -> None:
+    """Look for what is wrong with a ledger, without changing it; exit 1 if anything is, with a remedy for each.
+
+    Files and modes, the schema, the engine's own check, parts that are missing, receipts that do not match, held and
+    stuck jobs, clocks, file systems. Workers may go on meanwhile.
+
+    Example: fencepost doctor --store jobs.db --verify
+    """
+    from ..clock import logical, wall_ms
+    from ..config import load
+    from ..doctor.examine import examine
+    from ..errors import InvalidInput
+    from ..stores import ledger_exists, open_inspection
+    from .output import for_a_program, print_document
+    from .progress import progress
+
+    name = store or load(config).store
+    if not ledger_exists(name):
+        raise InvalidInput(f"{name}: there is no ledger of that name; say which with --store")
+    logical_ms = options.logical_or_none(now_ms)
+    clock = wall_ms if logical_ms is None else logical(logical_ms)
+    with open_inspection(name, clock=clock) as inspection, progress("looking at jobs") as tell:
+        at_ms = inspection.now_ms() if logical_ms is None else logical_ms
+        report = examine(inspection, now_ms=at_ms, verify=verify, progress=tell)
+        location = inspection.location
+    if for_a_program(as_json):
+        print_document(_document(report, location))
+    else:
+        from .drawing import draw_findings
+
+        draw_findings(report, location)
+    if report.findings:
+        # The findings are what was asked for, so they are printed; the status is the answer to "is it sound?".
+        raise typer.Exit(1)
+
+
+def _document(report: Report, location: str) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {
+        "schema_version": 1,
+        "store": location,
+        "sound": not report.findings,
+        "findings": [asdict(finding) for finding in report.findings],
+        "entries": report.entries,
+        "receipts": report.receipts,
+        "receipts_verified": report.verified,
+    }

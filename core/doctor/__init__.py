@@ -1,0 +1,1 @@
+"""The checks of ``fencepost doctor``: pure rules over what an ``Inspection`` of a ledger sees."""

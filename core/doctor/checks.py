@@ -1,0 +1,207 @@
+"""What is wrong with the jobs of a ledger, from one walk over its entries: pure, in constant memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from ..inspection import Content, Entry, Finding
+from ..job import COMPLETED, HELD, QUEUED, RUNNING, Job, expired, lapsed, purgeable
+from ..spans import FIRST_WALL_MS, words
+
+LATE_MS: Final = 5 * 60_000
+"""A worker that is alive acts on a lapsed lease or an expiry far sooner."""
+WAITING_MS: Final = 60 * 60_000
+AHEAD_MS: Final = 60_000
+"""How far two clocks may differ before leases and delays are off."""
+LONGEST_LEASE_MS: Final = 24 * 3_600_000
+EXAMPLES: Final = 5
+
+
+@dataclass
+class Tally:
+    """How many entries a check has found, and the first few of them."""
+
+    count: int = 0
+    ids: list[str] = field(default_factory=list)
+
+    def add(self, id: str) -> None:
+        """One more."""
+        self.count += 1
+        if len(self.ids) < EXAMPLES:
+            self.ids.append(id)
+
+    def finding(self, check: str, problem: str, remedy: str) -> Finding:
+        """As a finding."""
+        return Finding(check, problem, remedy, tuple(self.ids), self.count)
+
+
+_ALONE: Final = {
+    "job-without-input": (
+        "jobs without an input: nobody can work on them",
+        "restore the inputs from a back-up",
+    ),
+    "input-without-job": (
+        "inputs without a job: their enqueue was cut off",
+        "enqueue the same texts again, which adopts them; or leave them, they do no harm",
+    ),
+    "receipt-without-job": (
+        "receipts without a job",
+        "find out where they come from: the parts of this ledger are not of one piece",
+    ),
+    "completed-without-receipt": (
+        "completed jobs without a receipt: nothing proves that their effect was applied",
+        "restore the receipts from a back-up",
+    ),
+    "unreadable": (
+        "jobs of which the input or the receipt cannot be read",
+        "restore them from a back-up",
+    ),
+    "receipt-differs": (
+        "receipts that are not of their input: the digest or the id differs",
+        "trust neither; compare both with a back-up before you touch them",
+    ),
+    "held": (
+        "jobs held until a person decides",
+        "see why: fencepost jobs list --state held; then fencepost jobs resolve ID",
+    ),
+    "expired-unswept": (
+        f"jobs that expired more than {words(LATE_MS)} ago and are not buried: no worker serves them",
+        "fencepost sweep, or run a worker with --follow, which sweeps",
+    ),
+    "retention-ended": (
+        f"dead jobs that should have been purged more than {words(LATE_MS)} ago: nobody sweeps",
+        "fencepost sweep, or run a worker with --follow, which sweeps",
+    ),
+    "clock-ahead": (
+        "jobs touched in the future, seen from this clock: it was set back, or machines differ",
+        "set the clocks by NTP; until this one has caught up, leases and delays end late",
+    ),
+    "long-lease": (
+        f"jobs whose lease ends more than {words(LONGEST_LEASE_MS)} from now",
+        "a clock was wrong when they were claimed, or it is meant so; fencepost jobs cancel ID frees one",
+    ),
+    "mixed-clocks": (
+        "jobs touched by a logical clock (--now-ms), in a ledger where others were touched by a real one",
+        "use one clock in a ledger: logical instants are long past for the real one",
+    ),
+}
+
+
+class Examination:
+    """One walk: ``look`` at every entry, ``compare`` what contents were read, then ask for ``findings``."""
+
+    def __init__(self, *, now_ms: int, paused: list[str]) -> None:
+        self._now_ms = now_ms
+        self._paused = frozenset(paused)
+        self._alone: dict[str, Tally] = {}
+        self._lapsed: dict[tuple[str, str], Tally] = {}
+        self._waiting: dict[tuple[str, str], Tally] = {}
+        self._in_pause: dict[str, Tally] = {}
+        self._serving: set[tuple[str, str]] = set()
+        self._logical = Tally()
+        self._real = 0
+        self.entries = 0
+        self.receipts = 0
+
+    def look(self, entry: Entry) -> None:
+        """Take one entry into account."""
+        self.entries += 1
+        self.receipts += entry.has_receipt
+        job = entry.job
+        if job is None:
+            if not entry.purged:
+                self._add("receipt-without-job" if entry.has_receipt else "input-without-job", entry.id)
+            return
+        if not entry.has_input:
+            self._add("job-without-input", entry.id)
+        if job.state == COMPLETED and not entry.has_receipt:
+            self._add("completed-without-receipt", entry.id)
+        elif job.state == HELD:
+            self._add("held", entry.id)
+        elif purgeable(job, self._now_ms - LATE_MS):
+            self._add("retention-ended", entry.id)
+        elif job.state in (QUEUED, RUNNING):
+            self._look_at_live(job)
+        self._look_at_clocks(job)
+
+    def compare(self, content: Content) -> None:
+        """Check a receipt against the input that it is of."""
+        if content.fault is not None:
+            self._add("unreadable", content.id)
+        elif content.input is not None and content.receipt is not None:
+            receipt = content.receipt
+            if receipt.id != content.id or receipt.input_sha256 != content.input.sha256:
+                self._add("receipt-differs", content.id)
+
+    def findings(self) -> Iterator[Finding]:
+        """Everything that was found, each kind once."""
+        if self._real and self._logical.count:
+            self._alone["mixed-clocks"] = self._logical
+        for check, (problem, remedy) in _ALONE.items():
+            if check in self._alone:
+                yield self._alone[check].finding(check, problem, remedy)
+        for (queue, effect), tally in sorted(self._lapsed.items()):
+            yield tally.finding(
+                "stuck-running",
+                f"running jobs of the queue {queue!r} and the effect {effect!r} whose lease ended more than "
+                f"{words(LATE_MS)} ago: nobody claims from there",
+                f"start a worker: fencepost worker --follow --queue {queue} --effect {effect}",
+            )
+        for (queue, effect), tally in sorted(self._waiting.items()):
+            if (queue, effect) not in self._serving:
+                yield tally.finding(
+                    "stuck-queued",
+                    f"queued jobs of the queue {queue!r} and the effect {effect!r} that have been ready for more "
+                    f"than {words(WAITING_MS)}, while no worker is on any such job",
+                    f"start a worker: fencepost worker --follow --queue {queue} --effect {effect}",
+                )
+        for queue, tally in sorted(self._in_pause.items()):
+            yield tally.finding(
+                "paused",
+                f"ready jobs of the queue {queue!r}, which is paused",
+                f"fencepost queues resume {queue}, unless the pause is still meant",
+            )
+
+    # -- one job --
+
+    def _look_at_live(self, job: Job) -> None:
+        now_ms, lane = self._now_ms, (job.queue, job.effect)
+        if expired(job, now_ms - LATE_MS):
+            self._add("expired-unswept", job.id)
+        elif lapsed(job, now_ms - LATE_MS):
+            self._lapsed.setdefault(lane, Tally()).add(job.id)
+        elif job.state == RUNNING:
+            if not lapsed(job, now_ms):
+                self._serving.add(lane)
+            longest_ms = max(job.stamps.visibility_timeout_ms or 0, LONGEST_LEASE_MS)
+            if job.lease_until_ms > now_ms + longest_ms:
+                self._add("long-lease", job.id)
+        elif job.run_at_ms is None or job.run_at_ms <= now_ms:
+            since_ms = job.enqueued_at_ms if job.run_at_ms is None else job.run_at_ms
+            if job.queue in self._paused:
+                self._in_pause.setdefault(job.queue, Tally()).add(job.id)
+            elif since_ms is not None and since_ms <= now_ms - WAITING_MS:
+                self._waiting.setdefault(lane, Tally()).add(job.id)
+
+    def _look_at_clocks(self, job: Job) -> None:
+        """Only instants that a ledger's own clock has written; run_at and expiry are anybody's wish."""
+        touched = [
+            at_ms
+            for at_ms in (
+                job.enqueued_at_ms, job.claimed_at_ms, job.started_at_ms, job.completed_at_ms, job.died_at_ms,
+            )
+            if at_ms is not None
+        ]  # fmt: skip
+        if not touched:
+            return
+        if max(touched) > self._now_ms + AHEAD_MS:
+            self._add("clock-ahead", job.id)
+        if max(touched) < FIRST_WALL_MS:
+            self._logical.add(job.id)
+        else:
+            self._real += 1
+
+    def _add(self, check: str, id: str) -> None:
+        self._alone.setdefault(check, Tally()).add(id)

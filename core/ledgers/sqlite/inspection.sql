@@ -1,0 +1,50 @@
+-- What the doctor asks of a SQLite ledger, besides the engine's own pragmas.
+
+-- name: entries
+SELECT
+    job.id, job.state, job.version, job.lease_until_ms, job.attempts, job.queue, job.effect, job.priority,
+    job.run_at_ms, job.expires_at_ms, job.enqueued_at_ms, job.claimant, job.claimed_at_ms,
+    job.first_claimed_at_ms, job.started_at_ms, job.completed_at_ms, job.last_error, NULL,
+    job.visibility_timeout_ms, job.max_attempts, job.backoff_base_ms, job.dead_letter_retention_ms,
+    EXISTS (SELECT 1 FROM fencepost_inputs AS input WHERE input.id = job.id),
+    EXISTS (SELECT 1 FROM fencepost_effects AS receipt WHERE receipt.id = job.id)
+FROM fencepost_jobs AS job
+UNION ALL
+SELECT
+    dead.id, 'dead', dead.version, 0, dead.attempts, dead.queue, dead.effect, dead.priority,
+    dead.run_at_ms, dead.expires_at_ms, dead.enqueued_at_ms, dead.claimant, dead.claimed_at_ms,
+    dead.first_claimed_at_ms, dead.started_at_ms, dead.completed_at_ms, dead.last_error, dead.died_at_ms,
+    dead.visibility_timeout_ms, dead.max_attempts, dead.backoff_base_ms, dead.dead_letter_retention_ms,
+    EXISTS (SELECT 1 FROM fencepost_inputs AS input WHERE input.id = dead.id),
+    EXISTS (SELECT 1 FROM fencepost_effects AS receipt WHERE receipt.id = dead.id)
+FROM fencepost_dead AS dead
+
+-- name: others
+-- The ids that have no job.
+SELECT
+    other.id,
+    purged.id IS NOT NULL,
+    EXISTS (SELECT 1 FROM fencepost_inputs AS input WHERE input.id = other.id),
+    EXISTS (SELECT 1 FROM fencepost_effects AS receipt WHERE receipt.id = other.id)
+FROM (
+    SELECT id FROM fencepost_inputs
+    UNION
+    SELECT id FROM fencepost_effects
+    UNION
+    SELECT id FROM fencepost_purged
+) AS other
+LEFT JOIN fencepost_purged AS purged ON purged.id = other.id
+WHERE NOT EXISTS (SELECT 1 FROM fencepost_jobs AS job WHERE job.id = other.id)
+    AND NOT EXISTS (SELECT 1 FROM fencepost_dead AS dead WHERE dead.id = other.id)
+
+-- name: contents
+SELECT wanted.value, input.text, receipt.receipt
+FROM json_each(:ids) AS wanted
+LEFT JOIN fencepost_inputs AS input ON input.id = wanted.value
+LEFT JOIN fencepost_effects AS receipt ON receipt.id = wanted.value
+
+-- name: paused
+SELECT queue FROM fencepost_paused ORDER BY queue
+
+-- name: sealed_for
+SELECT sealed_for FROM fencepost_meta

@@ -1,0 +1,132 @@
+"""What the doctor finds in the entries of a ledger, and what it leaves alone: pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from fencepost.core import Input, Receipt
+from fencepost.core.doctor.checks import (
+    AHEAD_MS,
+    EXAMPLES,
+    LATE_MS,
+    LONGEST_LEASE_MS,
+    WAITING_MS,
+    Examination,
+)
+from fencepost.core.inspection import Content, Entry, Finding
+from fencepost.core.job import Job, Stamps
+
+NOW_MS = 1_796_000_000_000
+READY = Job("a", enqueued_at_ms=NOW_MS - 1_000)
+RUNNING = replace(READY, state="running", version=1, attempts=1, lease_until_ms=NOW_MS + 1_000)
+DONE = replace(READY, state="completed", version=1, attempts=1, completed_at_ms=NOW_MS - 500)
+DEAD = replace(READY, state="dead", version=1, died_at_ms=NOW_MS - LATE_MS - 60_000)
+
+
+def examined(*entries: Entry, paused: tuple[str, ...] = ()) -> list[Finding]:
+    examination = Examination(now_ms=NOW_MS, paused=list(paused))
+    for entry in entries:
+        examination.look(entry)
+    return list(examination.findings())
+
+
+def of(job: Job, *, has_input: bool = True, has_receipt: bool | None = None) -> Entry:
+    return Entry(
+        job.id, job, False, has_input, job.state == "completed" if has_receipt is None else has_receipt
+    )
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        of(READY),
+        of(RUNNING),
+        of(RUNNING, has_receipt=True),
+        of(DONE),
+        of(DEAD),
+        of(replace(READY, run_at_ms=NOW_MS + 10**9, expires_at_ms=NOW_MS + 10**10)),
+        of(replace(READY, expires_at_ms=NOW_MS - LATE_MS + 1)),
+        of(replace(RUNNING, lease_until_ms=NOW_MS - LATE_MS + 1)),
+        of(replace(READY, enqueued_at_ms=NOW_MS - WAITING_MS + 1)),
+        of(replace(DEAD, stamps=Stamps(dead_letter_retention_s=10**6))),
+        of(replace(READY, enqueued_at_ms=NOW_MS + AHEAD_MS)),
+        of(replace(RUNNING, lease_until_ms=NOW_MS + LONGEST_LEASE_MS)),
+        of(replace(RUNNING, lease_until_ms=NOW_MS + 10**9, stamps=Stamps(visibility_timeout_s=10**7))),
+        Entry("a", None, True, True, True),
+        Entry("a", None, True, True, False),
+    ],
+)
+def test_what_is_sound_is_left_alone(entry: Entry) -> None:
+    assert examined(entry) == []
+
+
+@pytest.mark.parametrize(
+    ("entry", "check"),
+    [
+        (of(READY, has_input=False), "job-without-input"),
+        (of(DONE, has_receipt=False), "completed-without-receipt"),
+        (Entry("a", None, False, True, False), "input-without-job"),
+        (Entry("a", None, False, True, True), "receipt-without-job"),
+        (Entry("a", None, False, False, True), "receipt-without-job"),
+        (of(replace(READY, state="held", version=2)), "held"),
+        (of(replace(READY, expires_at_ms=NOW_MS - LATE_MS)), "expired-unswept"),
+        (of(replace(RUNNING, expires_at_ms=NOW_MS - LATE_MS)), "expired-unswept"),
+        (of(replace(DEAD, stamps=Stamps(dead_letter_retention_s=1))), "retention-ended"),
+        (of(replace(RUNNING, lease_until_ms=NOW_MS - LATE_MS)), "stuck-running"),
+        (of(replace(READY, enqueued_at_ms=NOW_MS - WAITING_MS)), "stuck-queued"),
+        (of(replace(READY, run_at_ms=NOW_MS - WAITING_MS)), "stuck-queued"),
+        (of(replace(READY, enqueued_at_ms=NOW_MS + AHEAD_MS + 1)), "clock-ahead"),
+        (of(replace(RUNNING, claimed_at_ms=NOW_MS + AHEAD_MS + 1)), "clock-ahead"),
+        (of(replace(DEAD, died_at_ms=NOW_MS + AHEAD_MS + 1)), "clock-ahead"),
+        (of(replace(RUNNING, lease_until_ms=NOW_MS + LONGEST_LEASE_MS + 1)), "long-lease"),
+    ],
+)
+def test_what_is_wrong_is_found_with_its_remedy(entry: Entry, check: str) -> None:
+    (finding,) = examined(entry)
+    assert (finding.check, finding.ids, finding.count) == (check, ("a",), 1)
+    assert finding.problem
+    assert finding.remedy
+
+
+def test_a_queue_is_not_stuck_while_a_worker_is_on_one_of_its_jobs() -> None:
+    waiting = of(replace(READY, enqueued_at_ms=NOW_MS - WAITING_MS))
+    assert examined(waiting, of(replace(RUNNING, id="b"))) == []
+    assert examined(of(replace(RUNNING, id="b")), waiting) == []
+    (finding,) = examined(waiting, of(replace(RUNNING, id="b", effect="other")))
+    assert "--queue default --effect count" in finding.remedy
+
+
+def test_a_paused_queue_is_said_to_be_paused_and_not_stuck() -> None:
+    (finding,) = examined(of(replace(READY, enqueued_at_ms=0)), paused=("default",))
+    assert (finding.check, finding.remedy.split(",")[0]) == ("paused", "fencepost queues resume default")
+
+
+def test_findings_of_one_kind_are_counted_and_only_the_first_are_named() -> None:
+    (finding,) = examined(*(of(replace(READY, id=f"j{n}"), has_input=False) for n in range(EXAMPLES + 4)))
+    assert finding.count == EXAMPLES + 4
+    assert finding.ids == tuple(f"j{n}" for n in range(EXAMPLES))
+
+
+def test_logical_and_real_clocks_in_one_ledger_are_found() -> None:
+    logical = of(replace(DONE, id="b", enqueued_at_ms=100, completed_at_ms=105))
+    assert examined(logical) == []
+    for order in ((logical, of(DONE)), (of(DONE), logical)):
+        (finding,) = examined(*order)
+        assert (finding.check, finding.ids) == ("mixed-clocks", ("b",))
+
+
+@pytest.mark.parametrize(
+    ("content", "check"),
+    [
+        (Content("a", Input("a", "x"), Receipt("a", Input("a", "x").sha256)), None),
+        (Content("a", Input("a", "x"), None), None),
+        (Content("a", Input("a", "x"), Receipt("a", Input("a", "y").sha256)), "receipt-differs"),
+        (Content("a", Input("a", "x"), Receipt("b", Input("a", "x").sha256)), "receipt-differs"),
+        (Content("a", None, None, fault="not JSON"), "unreadable"),
+    ],
+)
+def test_a_receipt_must_be_of_its_input(content: Content, check: str | None) -> None:
+    examination = Examination(now_ms=NOW_MS, paused=[])
+    examination.compare(content)
+    assert [finding.check for finding in examination.findings()] == ([] if check is None else [check])
