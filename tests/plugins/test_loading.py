@@ -10,7 +10,7 @@ from fencepost.core.errors import EffectNotFound, PluginError
 from fencepost.plugins.discovery import BUILTINS, OPTIONAL
 from fencepost.plugins.manager import Plugins
 
-from .conftest import pure
+from .conftest import Site, pure
 
 
 def others(plugins):
@@ -146,6 +146,26 @@ def test_a_local_file_is_a_plugin_without_packaging(site, tmp_path):
         plugins = Plugins.load(modules=[name], entry_points=False, folder=folder)
         assert plugins.choose("mine").outcome("x")["by"] == "mine"
         sys.modules.pop("mine", None)
+
+
+def test_a_local_file_that_fails_leaves_no_half_module_behind(tmp_path):
+    (tmp_path / "half.py").write_text("x = 1\nraise RuntimeError('later')\n")
+    with pytest.raises(PluginError, match="importing it failed: RuntimeError: later"):
+        Plugins.load(modules=["half.py"], entry_points=False, folder=tmp_path)
+    assert [name for name in sys.modules if name.endswith("half")] == []
+
+
+def test_an_older_copy_further_down_the_path_is_not_there(site, tmp_path, monkeypatch):
+    site.effect("greet")
+    older = Site(tmp_path / "older")
+    older.folder.mkdir()
+    older.install(
+        "fencepost-greet", {"greet": "nothing_of_that_name", "gone": "nothing_of_that_name"}, version="0.9"
+    )
+    monkeypatch.setattr(sys, "path", [*sys.path, str(older.folder)])
+    plugins = Plugins.load()
+    assert others(plugins) == ["greet"]
+    assert [one.found.name for one in plugins.all() if one.state == "broken"] == []
 
 
 def test_a_local_file_does_not_take_the_place_of_a_module(site, tmp_path):

@@ -260,6 +260,8 @@ def test_a_secret_reaches_no_error_of_validation_or_set_up(leaky, load_source, m
 
 
 def test_a_secret_has_no_repr(leaky):
+    assert SECRET not in repr(resolved({"url": "u"}, {"POST_TOKEN": SECRET}))
+    assert SECRET not in repr(resolved({"url": "u", "token": SECRET}))
     assert repr({"token": Secret(SECRET)}) == "{'token': '***'}"
     assert f"Bearer {Secret(SECRET)}" == f"Bearer {SECRET}"
     assert SECRET not in repr(from_options([f"x.token={SECRET}"]))
