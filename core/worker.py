@@ -64,6 +64,7 @@ class Worker(Renew):
     ) -> None:
         self._ledger = ledger
         self._effects = dict(effects)
+        self._logs = {name: _log.getChild(name) for name in self._effects}
         self._options = options
         self._observers = NoObservers() if observers is None else observers
         self._healthy = healthy
@@ -232,7 +233,17 @@ class Worker(Renew):
 
     def _rest(self) -> None:
         """Wait until there may be something to do: one slot watches the ledger, the others wait for it."""
-        if self._turns.may_claim and not self.stopping and self._watching.acquire(blocking=False):
+        outage_s = self._resume_at - now()
+        if outage_s > 0:
+            time.sleep(min(outage_s, SLICE_S))
+            return
+        nothing_to_claim = self._dry or not self._turns.may_claim or self.stopping
+        if (
+            self._dry
+            and self._turns.may_claim
+            and not self.stopping
+            and self._watching.acquire(blocking=False)
+        ):
             try:
                 self._watch()
             finally:
@@ -240,26 +251,21 @@ class Worker(Renew):
             return
         with self._changed:
             self._resting += 1
-            if not self._ready and not self._finished:
+            # While another slot takes a turn, what has finished waits for its end.
+            if not self._ready and (self._turning.locked() or (nothing_to_claim and not self._finished)):
                 self._changed.wait(SLICE_S)
             self._resting -= 1
 
     def _watch(self) -> None:
-        nap_s = max(self._resume_at - now(), 0.0) or self._nap_s()
-        until, turn = now() + nap_s, self._turn_count
-        while not self._stopping.is_set() and turn == self._turn_count:
-            left_s = until - now()
-            if left_s <= 0:
-                break
-            if self._outages:
-                self._stopping.wait(min(left_s, SLICE_S))
-                continue
+        """Sleep until the ledger may have something for a claim, or a turn was taken meanwhile."""
+        until, turn = now() + self._nap_s(), self._turn_count
+        while not self.stopping and turn == self._turn_count and (left_s := until - now()) > 0:
             try:
                 if self._ledger.wait(min(left_s, SLICE_S)):
                     break
             except LedgerError as error:
                 self._outage(error)
-                return
+                break
         self._dry = False
 
     def _nap_s(self) -> float:
@@ -284,12 +290,15 @@ class Worker(Renew):
             return self._turn(claim=claim)
         finally:
             self._turning.release()
+            if self._resting:
+                with self._changed:
+                    self._changed.notify_all() if self._turns.over or self.stopping else self._changed.notify()
 
     def _turn(self, *, claim: bool) -> bool:
         batch = [self._finished.popleft() for _ in range(len(self._finished))]
         if self._finished:
             self._first_finish = now()
-        if not batch and (self._dry or not claim):
+        if not batch and (self._dry or not claim or not self._turns.may_claim):
             return False
         self._turn_count += 1
         try:
@@ -306,9 +315,6 @@ class Worker(Renew):
             self._fail(self._turns.fault)
         self._dry = self._turns.looked and not claimed
         self._admit(claimed)
-        if self._resting and (self._turns.over or self._stopping.is_set()):
-            with self._changed:
-                self._changed.notify_all()
         self._mark_idle(not self._dry or self._turns.outstanding > 0)
         return bool(claimed)
 
@@ -390,7 +396,7 @@ class Worker(Renew):
             idempotency_key=idempotency_key(effect.namespace, job.effect, job.id, digest),
             deadline=attempt.deadline,
             extend=lambda request: self(attempt),
-            log=logging.LoggerAdapter(_log.getChild(job.effect), {"job": job.id, "fence": job.version}),
+            log=logging.LoggerAdapter(self._logs[job.effect], {"job": job.id, "fence": job.version}),
             first_claimed_at_ms=job.first_claimed_at_ms,
             now_ms=job.claimed_at_ms,
         )
