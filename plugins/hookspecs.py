@@ -125,7 +125,7 @@ def effect_reconcile(request: EffectRequest, info: EffectInfo) -> Reconciled:  #
 def effect_close() -> None:
     """Let go of what ``effect_configure`` opened.
 
-    Called: once, when the command ends, if ``effect_configure`` was called.
+    Called: once, when the command ends, if ``effect_configure`` has returned (or is not implemented).
     Thread: the main thread.
     Raising: logged and passed over.
     Wrappers: no.
@@ -140,7 +140,8 @@ def effect_close() -> None:
 def job_enqueued(job: NewJob, created: bool) -> None:
     """A record was stored; ``created`` is False if the same job was there already.
 
-    Called: once for each record, after the commit that stored the request.
+    Called: by the command ``enqueue``, once for each record, after the commit that stored the request. Programs
+        that enqueue by themselves, and schedules, are not observed.
     Thread: the caller's of the enqueue.
     Raising: logged and passed over.
     Wrappers: no.

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
+from ...core.documents import JSON
 from ...core.effect import EffectInfo
 from ..manager import Plugins
 from ..rules import NAMESPACE
-from ..settings import Settings, declared
+from ..settings import Given, declared
 from . import points as matrix
 from .points import POINTS, Point
 from .processes import KitFailed
@@ -62,7 +64,7 @@ class EffectCase:
         folder: where ledgers may be made; the fixture gives ``tmp_path``.
         observed: counts how often the outside world saw the effect; each job adds one. Acting effects need it.
         text: what the jobs carry.
-        settings: the effect's. A required namespace that is not given is made up.
+        settings: the effect's; a path may be given as such. A required namespace that is not given is made up.
         plugins: modules or files to load besides the installed plugins.
         reset: called before each row, for a world in which jobs would hide one another.
         accept: rows that may fail, each with the reason why that is acceptable.
@@ -73,7 +75,7 @@ class EffectCase:
     folder: Path
     observed: Callable[[], int] | None = None
     text: str = DEFAULT_TEXT
-    settings: Settings = field(default_factory=dict)
+    settings: Mapping[str, JSON | Given | os.PathLike[str]] = field(default_factory=dict)
     plugins: Sequence[str] = ()
     reset: Callable[[], None] | None = None
     accept: Mapping[str, str] = field(default_factory=dict)
@@ -156,7 +158,10 @@ class EffectCase:
         return Result(matrix.PURE.name, matrix.PURE.says, None, "-", failure, accepted)
 
     def _subject(self) -> Subject:
-        settings = dict(self.settings)
+        settings = {
+            key: os.fspath(value) if isinstance(value, os.PathLike) else value
+            for key, value in self.settings.items()
+        }
         wanted = declared(self.info, pure=self.pure).get(NAMESPACE)
         if wanted is not None and wanted.required:
             settings.setdefault(NAMESPACE, f"crash-kit-{self._run}")

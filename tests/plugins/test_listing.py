@@ -107,3 +107,8 @@ def test_the_doctor_is_content_when_what_is_broken_is_blocked(four):
     result = run("doctor", "--no-plugin", "wrong")
     assert result.exit_code == 0
     assert result.stdout.startswith("none of ")
+
+
+def test_one_that_ships_and_is_broken_is_shown_though_nobody_asked_for_all(site, monkeypatch):
+    monkeypatch.setattr("fencepost.plugins.discovery.BUILTINS", {"count": "none_like_it"})
+    assert [(row["name"], row["state"]) for row in listing.rows(Plugins.load())] == [("count", "broken")]

@@ -4,6 +4,11 @@ import inspect
 import logging
 
 import pytest
+from fencepost.core.errors import LeaseLost
+from fencepost.core.events import WorkerOptions
+from fencepost.core.inputs import text_sha256
+from fencepost.core.stores import open_ledger
+from fencepost.core.worker import Worker
 from fencepost.plugins import Job, NewJob, Receipt, hookspecs
 from fencepost.plugins.manager import Plugins
 from fencepost.plugins.observers import Observers
@@ -116,4 +121,54 @@ def test_the_log_ships_and_says_every_event_in_a_line(caplog):
         ("INFO", "a enqueued for count (was there already)"),
         ("INFO", "a completed with the receipt that was there"),
         ("ERROR", "worker w stopped: no ledger"),
+    ]
+
+
+MOODS = """
+    @hookimpl
+    def effect_info():
+        return EffectInfo(name="moods", summary="Does as the text says.")
+
+    @hookimpl
+    def effect_apply(request):
+        if request.text == "retry":
+            raise Retry("not now", after_s=5)
+        if request.text == "reject":
+            raise Reject("not ever")
+        if request.text == "hold":
+            raise Hold("who knows")
+        if request.text == "lose":
+            meanwhile()
+        return {}
+    """
+
+
+def test_a_real_worker_tells_every_event_once(site, tmp_path):
+    site.effect("recorder", source=RECORDER)
+    site.effect("moods", source=MOODS)
+    plugins = Plugins.load()
+    texts = {"a": "apply", "b": "retry", "c": "reject", "d": "hold", "e": "lose"}
+
+    with open_ledger(tmp_path / "jobs") as ledger:
+        ledger.enqueue([NewJob(id, text, effect="moods") for id, text in texts.items()], now_ms=1_000)
+        plugins.find("moods").plugin.meanwhile = lambda: ledger.cancel("e", now_ms=1_000)
+        options = WorkerOptions(claimant="w", max_jobs=len(texts), now_ms=1_000)
+        effects = {"moods": plugins.choose("moods")}
+        worker = Worker(ledger, effects, options, observers=plugins.observers)
+        with pytest.raises(LeaseLost):
+            worker.run()
+
+    events = told(plugins, "recorder")
+    assert events[0] == ("worker_started", "w", str(tmp_path / "jobs"), ("moods",))
+    assert events[-1][:3] == ("worker_stopped", "w", str(tmp_path / "jobs"))
+    assert "the lease of job 'e' was lost" in events[-1][3]
+    assert {(event[0], event[1].id, event[1].version) for event in events if event[0] == "job_claimed"} == {
+        ("job_claimed", id, 1) for id in texts
+    }
+    assert [(event[0], event[1].id, *event[2:]) for event in events[1:-1] if event[0] != "job_claimed"] == [
+        ("job_completed", "a", Receipt("a", text_sha256("apply"), {}, "moods", "1"), False),
+        ("job_retried", "b", "not now", 6_000),
+        ("job_dead", "c", "not ever"),
+        ("job_held", "d", "who knows"),
+        ("job_lost", "e"),
     ]
