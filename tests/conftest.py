@@ -15,6 +15,9 @@ from fencepost.core import Capabilities, Ledger, open_ledger
 from fencepost.core.testing import KEEPS_ALL, KEEPS_LITTLE, ModelLedger, ModelStore, NewStore, Store
 from hypothesis import HealthCheck, settings
 
+from tests.postgres_schemas import Schemas
+from tests.postgres_server import server_url
+
 _SUITE = settings(
     max_examples=200, stateful_step_count=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -27,8 +30,8 @@ settings.load_profile("soak" if os.environ.get("FENCEPOST_SOAK") == "1" else "su
 class Kind:
     """A kind of ledger."""
 
-    fresh: Callable[[Path], Store]
-    """Makes a store at a path that is free."""
+    fresh: Callable[[Path], Store] | str
+    """Makes a store at a path that is free; or the name of a fixture that does."""
     lacks: frozenset[str] = frozenset()
     """Fixtures of the suite that this kind cannot give; tests that need one are not made for it."""
 
@@ -61,8 +64,9 @@ def _sqlite(path: Path) -> Store:
 LEDGERS = {
     "model": Kind(_model(KEEPS_ALL), frozenset({"store_name", "joining"})),
     "model that keeps little": Kind(_model(KEEPS_LITTLE), frozenset({"store_name", "joining", "scheduling"})),
-    "directory": Kind(_directory, frozenset({"joining", "scheduling"})),
+    "directory": Kind(_directory, frozenset({"joining", "scheduling", "lined"})),
     "sqlite": Kind(_sqlite),
+    "postgres": Kind("postgres_stores"),
 }
 """Another kind of ledger is another line here."""
 
@@ -81,10 +85,31 @@ def lacks(ledger_kind: str) -> frozenset[str]:
 
 
 @pytest.fixture
-def new_store(ledger_kind: str, tmp_path: Path) -> NewStore:
+def new_store(ledger_kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> NewStore:
     """Makes a fresh store of the kind each time it is called."""
-    numbers = itertools.count()
-    return lambda: LEDGERS[ledger_kind].fresh(tmp_path / f"store-{next(numbers)}")
+    numbers, fresh = itertools.count(), LEDGERS[ledger_kind].fresh
+    make = request.getfixturevalue(fresh) if isinstance(fresh, str) else fresh
+    return lambda: make(tmp_path / f"store-{next(numbers)}")
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """A real server: its own, or the one that FENCEPOST_TEST_POSTGRES_URL names."""
+    with server_url() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def postgres_schemas(postgres_url: str) -> Schemas:
+    """The schemas of that server that tests use one after another."""
+    return Schemas(postgres_url)
+
+
+@pytest.fixture
+def postgres_stores(postgres_schemas: Schemas) -> Iterator[Callable[[Path], Store]]:
+    """Makes stores, each in a schema of its own."""
+    with postgres_schemas.lend() as fresh:
+        yield lambda _: fresh()
 
 
 @pytest.fixture

@@ -1,0 +1,190 @@
+"""One PostgreSQL database: its connections, its schema, and the transactions on it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import psycopg
+from psycopg.pq import TransactionStatus
+from psycopg.rows import tuple_row
+
+from ...errors import InvalidInput, LedgerFailed, LedgerSealed
+from ..statements import load
+from .address import Address
+from .errors import translate
+from .migrations import make
+from .pool import Pool
+from .transaction import Connection, Transaction
+
+
+@cache
+def statements(schema: str, channel: str) -> Mapping[str, bytes]:
+    """The statements of ``queries.sql`` for a schema, read when first needed."""
+    named = load(Path(__file__).with_name("queries.sql"))
+    return {
+        name: text.replace("{schema}", f'"{schema}"').replace("{channel}", channel).encode()
+        for name, text in named.items()
+    }
+
+
+class Database:
+    """Nothing is connected to or made before it is needed."""
+
+    def __init__(self, address: Address, *, max_connections: int, timeout_s: float) -> None:
+        self.address: Final = address
+        self.statements: Final = statements(address.schema, address.channel)
+        self._pool = Pool(self.connect, location=address.location, most=max_connections, timeout_s=timeout_s)
+        self._making = threading.Lock()
+        self._made = False
+
+    # -- transactions --
+
+    @contextmanager
+    def read(self) -> Iterator[Transaction]:
+        """For single statements: each sees a moment of its own, without a transaction around it."""
+        with self._connection() as connection:
+            yield self._part(connection)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Transaction]:
+        """A transaction that reads: all of it sees one moment."""
+        with self._connection() as connection:
+            self._run(connection, b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "settings")
+            yield self._part(connection)
+            connection.execute("COMMIT")
+
+    @contextmanager
+    def write(self, *, even_sealed: bool = False, alone: bool = False) -> Iterator[Transaction]:
+        """A transaction that changes something; committed at the end, rolled back on any error.
+
+        ``alone``: while no other transaction that writes is under way.
+
+        Raises:
+            LedgerBusy: a lock or a connection was not had in time.
+            LedgerSealed: the ledger has moved.
+        """
+        with self._connection() as connection:
+            # One round trip: without parameters psycopg sends several statements at once.
+            first = ("stop_work",) if alone else ()
+            meta = self._run(connection, b"BEGIN", *first, "settings", "meta")
+            transaction = self._part(connection, meta, even_sealed=even_sealed)
+            yield transaction
+            if transaction.wakes:
+                connection.execute(self.statements["wake"] + b"; COMMIT")
+            else:
+                connection.execute("COMMIT")
+
+    @contextmanager
+    def join(self, connection: object) -> Iterator[Transaction]:
+        """A part of the caller's own transaction in the same database: commit and rollback stay theirs.
+
+        Raises:
+            InvalidInput: no psycopg connection to this database, or not in a transaction.
+        """
+        if not isinstance(connection, psycopg.Connection):
+            raise InvalidInput(f"connection must be a psycopg.Connection, not {type(connection).__name__}")
+        with self.read() as own:
+            identity = own.rows("meta")[0][0]
+        status = connection.info.transaction_status
+        if status == TransactionStatus.INERROR:
+            raise InvalidInput("the connection's transaction has failed already: roll it back first")
+        if connection.autocommit and status == TransactionStatus.IDLE:
+            raise InvalidInput("the connection is in no transaction that could be joined: begin one first")
+        with self._translated():
+            theirs = Transaction(connection, self.statements, self.address)
+            with theirs.savepoint():
+                try:
+                    meta = theirs.rows("meta")[0]
+                except psycopg.errors.UndefinedTable:
+                    meta = (None,)
+                if meta[0] != identity:
+                    raise InvalidInput(
+                        f"the connection is not to the database of {self.address.location}: "
+                        "a transaction spans one database"
+                    )
+                part = self._part(connection, meta)
+                yield part
+                if part.wakes:
+                    part.change("wake")
+
+    # -- connections --
+
+    def connect(self) -> Connection:
+        """A connection of its own, outside of the pool; makes the schema where it is absent."""
+        connection: Connection = psycopg.connect(
+            self.address.conninfo, autocommit=True, prepare_threshold=None, row_factory=tuple_row
+        )
+        try:
+            self._make(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def close(self) -> None:
+        """Close the connections, those in use when they are put back."""
+        self._pool.close()
+
+    def _make(self, connection: Connection) -> None:
+        """See to it, once, that the schema is there, and one that this program knows."""
+        with self._making:
+            if self._made:
+                return
+            encoding = connection.info.parameter_status("server_encoding")
+            if encoding != "UTF8":
+                raise LedgerFailed(
+                    f"{self.address.location}: the database's encoding is {encoding}, it must be UTF8: make another "
+                    "with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0"
+                )
+            make(connection, self.address)
+            self._made = True
+
+    @contextmanager
+    def _connection(self) -> Iterator[Connection]:
+        """One of the pool's; what it is in the middle of when an error comes is rolled back."""
+        with self._translated():
+            connection = self._pool.take()
+            try:
+                yield connection
+            except BaseException:
+                if connection.info.transaction_status != TransactionStatus.IDLE:
+                    with suppress(psycopg.Error):  # the first error is the one to tell
+                        connection.execute("ROLLBACK")
+                raise
+            finally:
+                self._pool.put(connection)
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except (psycopg.Error, UnicodeError) as error:
+            raise translate(error, self.address) from error
+
+    def _run(self, connection: Connection, begin: bytes, *names: str) -> tuple[Any, ...]:
+        """Begin a transaction and run statements in it, all in one round trip; the row that the last gives."""
+        cursor = connection.execute(b";\n".join([begin, *(self.statements[name] for name in names)]))
+        while cursor.nextset():
+            pass
+        row: tuple[Any, ...] = cursor.fetchall()[0]
+        return row
+
+    def _part(
+        self, connection: Connection, meta: tuple[Any, ...] | None = None, *, even_sealed: bool = False
+    ) -> Transaction:
+        if meta is None:
+            return Transaction(connection, self.statements, self.address)
+        _, sealed_for, now_ms, snapshot = meta
+        if sealed_for is not None and not even_sealed:
+            raise sealed(self.address.location, sealed_for)
+        return Transaction(connection, self.statements, self.address, now_ms=now_ms, snapshot=snapshot)
+
+
+def sealed(location: str, destination: str) -> LedgerSealed:
+    """The error that names the ledger to use instead."""
+    return LedgerSealed(f"{location}: this ledger was sealed for {destination}; use that one from now on")

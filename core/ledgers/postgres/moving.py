@@ -1,0 +1,61 @@
+"""The moves of one job: the rule is that of ``job.py``; here it is read, moved and stored while its row is locked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from ...inputs import is_name
+from ...job import DEAD, QUEUED, Job
+from ...texts import storable
+from ..rows import job_of
+from .burying import bury, revive
+from .transaction import Transaction
+
+Rule: TypeAlias = Callable[[Job, int], Job | None]
+"""One of the moves of ``job.py``, of the job at an instant; None where it is refused."""
+
+_KEY: Final = -1
+
+
+def find(transaction: Transaction, id: str) -> tuple[int, Job] | None:
+    """The job and its key, live or dead; nobody else moves it until the transaction ends."""
+    row = transaction.row("lock_job", {"id": id}) if is_name(id) else None
+    return None if row is None else (row[_KEY], job_of(row))
+
+
+def move(transaction: Transaction, id: str, rule: Rule, now_ms: int) -> tuple[Job, Job] | None:
+    """Apply the rule to the job; what it was and what it is, or None where the move is refused."""
+    found = find(transaction, id)
+    if found is None:
+        return None
+    key, job = found
+    moved = rule(job, now_ms)
+    if moved is None:
+        return None
+    if job.state == DEAD:
+        revive(transaction, key, moved)
+    elif moved.state == DEAD:
+        bury(transaction, [key], error=moved.last_error or "", now_ms=moved.died_at_ms or 0)
+    elif moved != job:
+        _update(transaction, key, moved)
+    if moved.state == QUEUED:
+        transaction.wakes = True
+    return job, moved
+
+
+def _update(transaction: Transaction, key: int, job: Job) -> None:
+    transaction.change(
+        "move",
+        {
+            "key": key,
+            "state": job.state,
+            "version": job.version,
+            "lease_until_ms": job.lease_until_ms,
+            "attempts": job.attempts,
+            "run_at_ms": job.run_at_ms,
+            "started_at_ms": job.started_at_ms,
+            "completed_at_ms": job.completed_at_ms,
+            "last_error": None if job.last_error is None else storable(job.last_error),
+        },
+    )

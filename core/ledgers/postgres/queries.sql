@@ -1,0 +1,778 @@
+-- Every statement of the PostgreSQL ledger. {schema} stands for the schema's name, {channel} for that of its
+-- wake-ups; lists come as array literals.
+-- A small number is sent as a smallint, so whatever is calculated with is cast.
+
+-- name: settings
+-- For the transactions of the ledger itself: its statements are written for walks along the indexes, whatever
+-- the statistics say. A plan by hash joins over a partial index takes eight times as long to settle a batch.
+SELECT
+    set_config('enable_hashjoin', 'off', true),
+    set_config('enable_mergejoin', 'off', true),
+    set_config('enable_seqscan', 'off', true),
+    set_config('enable_bitmapscan', 'off', true),
+    set_config('jit', 'off', true),
+    set_config('lock_timeout', '30s', true)
+
+-- name: meta
+-- Read first in every transaction that writes, which locks the table until its end: a seal waits for that.
+SELECT
+    identity::text, sealed_for, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint,
+    pg_current_snapshot()::text
+FROM {schema}.fencepost_meta
+
+-- name: now_ms
+SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint
+
+-- name: snapshot
+-- Another text whenever a transaction that writes has begun or ended anywhere in the server.
+SELECT pg_current_snapshot()::text
+
+-- name: listen
+LISTEN {channel}
+
+-- name: wake
+NOTIFY {channel}
+
+-- name: sealed_for
+SELECT sealed_for FROM {schema}.fencepost_meta
+
+-- == enqueue ==
+
+-- name: add_inputs
+-- How many were bound, and where not all were, which; the request's first key; whether any has a dead job.
+-- In the order of ids, so that two requests with the same ids wait for one another and never both.
+WITH bound AS (
+    INSERT INTO {schema}.fencepost_inputs (id, text)
+    SELECT id, text FROM unnest(%(ids)s::text[], %(texts)b) AS record (id, text)
+    ORDER BY id COLLATE "C"
+    ON CONFLICT (id) DO NOTHING
+    RETURNING id
+)
+SELECT
+    count(*),
+    CASE WHEN count(*) < cardinality(%(ids)s::text[]) THEN coalesce(array_agg(id), '{}') END,
+    nextval('{schema}.fencepost_requests'),
+    EXISTS (
+        SELECT FROM {schema}.fencepost_dead
+        WHERE EXISTS (SELECT FROM {schema}.fencepost_dead) AND id = ANY(%(ids)s::text[])
+    )
+FROM bound
+
+-- name: add_jobs
+INSERT INTO {schema}.fencepost_jobs (
+    key, id, version, queue, effect, priority, run_at_ms, waiting, expires_at_ms, enqueued_at_ms,
+    visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms
+)
+SELECT
+    %(key)s::bigint + place, id, 0, queue, effect, priority, run_at_ms, run_at_ms IS NOT NULL, expires_at_ms,
+    %(now_ms)s::bigint, visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms
+FROM unnest(
+    %(places)s::bigint[], %(ids)s::text[], %(queue)s::text[], %(effect)s::text[], %(priority)s::integer[],
+    %(run_at_ms)s::bigint[], %(expires_at_ms)s::bigint[], %(visibility_timeout_ms)s::bigint[],
+    %(max_attempts)s::bigint[], %(backoff_base_ms)s::bigint[], %(dead_letter_retention_ms)s::bigint[]
+) AS record (
+    place, id, queue, effect, priority, run_at_ms, expires_at_ms, visibility_timeout_ms, max_attempts,
+    backoff_base_ms, dead_letter_retention_ms
+)
+ORDER BY id COLLATE "C"
+ON CONFLICT (id) DO NOTHING
+
+-- name: add_jobs_alike
+-- Jobs that differ only in their ids.
+INSERT INTO {schema}.fencepost_jobs (
+    key, id, version, queue, effect, priority, run_at_ms, waiting, expires_at_ms, enqueued_at_ms,
+    visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms
+)
+SELECT
+    %(key)s::bigint + place, id, 0, %(queue)s, %(effect)s, %(priority)s::integer, %(run_at_ms)s::bigint,
+    %(run_at_ms)s::bigint IS NOT NULL, %(expires_at_ms)s::bigint, %(now_ms)s::bigint,
+    %(visibility_timeout_ms)s::bigint, %(max_attempts)s::bigint, %(backoff_base_ms)s::bigint,
+    %(dead_letter_retention_ms)s::bigint
+FROM unnest(%(ids)s::text[]) WITH ORDINALITY AS record (id, place)
+ORDER BY id COLLATE "C"
+ON CONFLICT (id) DO NOTHING
+
+-- name: known
+-- What is known of each id: the digest of its text, its live job, its dead one, whether it was purged.
+SELECT record.id, sha256(input.text), job.key, job.effect, dead.effect, purged.version IS NOT NULL
+FROM unnest(%(ids)s::text[]) AS record (id)
+LEFT JOIN {schema}.fencepost_inputs AS input ON input.id = record.id
+LEFT JOIN {schema}.fencepost_jobs AS job ON job.id = record.id
+LEFT JOIN {schema}.fencepost_dead AS dead ON dead.id = record.id
+LEFT JOIN {schema}.fencepost_purged AS purged ON purged.id = record.id
+
+-- name: unpurge
+-- Of jobs that are just made: they go on from the version at which their ids were purged.
+WITH purged AS (
+    DELETE FROM {schema}.fencepost_purged WHERE id = ANY(%(ids)s::text[]) RETURNING id, version
+)
+UPDATE {schema}.fencepost_jobs AS job SET version = purged.version + 1
+FROM purged WHERE job.id = purged.id
+
+-- == claim ==
+
+-- name: lanes
+-- The (queue, effect) pairs that have queued or running jobs, each found by one step in each index.
+WITH RECURSIVE lane (queue, effect) AS (
+    SELECT ''::text COLLATE "C", ''::text COLLATE "C"
+    UNION ALL
+    SELECT next.queue, next.effect
+    FROM lane CROSS JOIN LATERAL (
+        SELECT found.queue, found.effect FROM (
+            (
+                SELECT queue, effect FROM {schema}.fencepost_jobs
+                WHERE state = 'queued' AND NOT waiting AND (queue, effect) > (lane.queue, lane.effect)
+                ORDER BY queue, effect LIMIT 1
+            )
+            UNION ALL
+            (
+                SELECT queue, effect FROM {schema}.fencepost_jobs
+                WHERE state = 'queued' AND waiting AND (queue, effect) > (lane.queue, lane.effect)
+                ORDER BY queue, effect LIMIT 1
+            )
+            UNION ALL
+            (
+                SELECT queue, effect FROM {schema}.fencepost_jobs
+                WHERE state = 'running' AND (queue, effect) > (lane.queue, lane.effect)
+                ORDER BY queue, effect LIMIT 1
+            )
+        ) AS found
+        ORDER BY found.queue, found.effect LIMIT 1
+    ) AS next
+)
+SELECT queue, effect FROM lane WHERE queue <> ''
+
+-- name: paused
+SELECT queue FROM {schema}.fencepost_paused ORDER BY queue
+
+-- name: passed
+-- Of each lane: whether it is paused, whether any delayed job is due, and whether there is anything to settle:
+-- expired, lapsed, used up by the worker's limit or by the job's own.
+SELECT
+    EXISTS (SELECT FROM {schema}.fencepost_paused AS paused WHERE paused.queue = lane.queue),
+    EXISTS (
+        SELECT FROM {schema}.fencepost_jobs AS job
+        WHERE job.queue = lane.queue AND job.effect = lane.effect
+            AND job.state = 'queued' AND job.waiting AND job.run_at_ms <= %(now_ms)s::bigint
+    ),
+    EXISTS (
+        SELECT FROM {schema}.fencepost_jobs AS job
+        WHERE job.queue = lane.queue AND job.effect = lane.effect
+            AND job.expires_at_ms IS NOT NULL AND job.state IN ('queued', 'running')
+            AND job.expires_at_ms <= %(now_ms)s::bigint
+    )
+    OR EXISTS (
+        SELECT FROM {schema}.fencepost_jobs AS job
+        WHERE job.queue = lane.queue AND job.effect = lane.effect
+            AND job.state = 'running' AND job.lease_until_ms <= %(now_ms)s::bigint
+    )
+    OR EXISTS (
+        SELECT FROM {schema}.fencepost_jobs AS job
+        WHERE job.queue = lane.queue AND job.effect = lane.effect
+            AND job.state = 'queued' AND job.attempts > 0 AND job.max_attempts IS NULL
+            AND job.attempts >= %(max_attempts)s::bigint
+    )
+    OR EXISTS (
+        SELECT FROM {schema}.fencepost_jobs AS job
+        WHERE job.queue = lane.queue AND job.effect = lane.effect
+            AND job.state = 'queued' AND job.attempts >= job.max_attempts
+    )
+FROM unnest(%(queues)s::text[], %(effects)s::text[]) WITH ORDINALITY AS lane (queue, effect, place)
+ORDER BY lane.place
+
+-- name: promote
+-- Delayed jobs that have become due enter the index that claims read.
+UPDATE {schema}.fencepost_jobs SET waiting = false
+WHERE key = ANY(ARRAY(
+    SELECT job.key
+    FROM unnest(%(queues)s::text[], %(effects)s::text[]) AS lane (queue, effect)
+    CROSS JOIN LATERAL (
+        SELECT key FROM {schema}.fencepost_jobs
+        WHERE queue = lane.queue AND effect = lane.effect
+            AND state = 'queued' AND waiting AND run_at_ms <= %(now_ms)s::bigint
+        ORDER BY run_at_ms LIMIT %(limit)s
+        FOR UPDATE
+    ) AS job
+    LIMIT %(limit)s
+))
+
+-- name: settleable
+-- The jobs whose time has passed, those that passed first in front, and the first rule that fits each. What
+-- others are settling is passed over.
+WITH candidate AS MATERIALIZED (
+    SELECT passed.key, passed.passed_ms
+    FROM unnest(%(queues)s::text[], %(effects)s::text[]) AS lane (queue, effect)
+    CROSS JOIN LATERAL (
+        (
+            SELECT key, expires_at_ms AS passed_ms FROM {schema}.fencepost_jobs
+            WHERE queue = lane.queue AND effect = lane.effect
+                AND expires_at_ms IS NOT NULL AND state IN ('queued', 'running')
+                AND expires_at_ms <= %(now_ms)s::bigint
+            ORDER BY expires_at_ms, key LIMIT %(limit)s
+        )
+        UNION ALL
+        (
+            SELECT key, lease_until_ms FROM {schema}.fencepost_jobs
+            WHERE queue = lane.queue AND effect = lane.effect
+                AND state = 'running' AND lease_until_ms <= %(now_ms)s::bigint
+                AND (expires_at_ms IS NULL OR expires_at_ms > %(now_ms)s::bigint)
+            ORDER BY lease_until_ms, key LIMIT %(limit)s
+        )
+        UNION ALL
+        (
+            SELECT key, 0 FROM {schema}.fencepost_jobs
+            WHERE queue = lane.queue AND effect = lane.effect
+                AND state = 'queued' AND attempts > 0 AND max_attempts IS NULL
+                AND attempts >= %(max_attempts)s::bigint
+                AND (expires_at_ms IS NULL OR expires_at_ms > %(now_ms)s::bigint)
+            LIMIT %(limit)s
+        )
+        UNION ALL
+        (
+            SELECT key, 0 FROM {schema}.fencepost_jobs
+            WHERE queue = lane.queue AND effect = lane.effect
+                AND state = 'queued' AND attempts >= max_attempts
+                AND (expires_at_ms IS NULL OR expires_at_ms > %(now_ms)s::bigint)
+            LIMIT %(limit)s
+        )
+    ) AS passed
+    ORDER BY passed.passed_ms, passed.key LIMIT %(limit)s
+)
+SELECT
+    key,
+    CASE
+        WHEN expires_at_ms <= %(now_ms)s::bigint THEN 'expire'
+        WHEN state = 'running' AND started_at_ms IS NOT NULL THEN 'lose'
+        WHEN attempts >= coalesce(max_attempts, %(max_attempts)s::bigint) THEN 'exhaust'
+        ELSE 'reclaim'
+    END
+FROM {schema}.fencepost_jobs
+WHERE key = ANY(ARRAY(SELECT key FROM candidate))
+    -- Asked again of the row as it is once it is locked.
+    AND (
+        (state IN ('queued', 'running') AND expires_at_ms <= %(now_ms)s::bigint)
+        OR (state = 'running' AND lease_until_ms <= %(now_ms)s::bigint)
+        OR (state = 'queued' AND attempts >= coalesce(max_attempts, %(max_attempts)s::bigint))
+    )
+ORDER BY key
+FOR UPDATE SKIP LOCKED
+
+-- name: lose
+UPDATE {schema}.fencepost_jobs
+SET state = 'held', version = version + 1, lease_until_ms = 0, last_error = %(error)s
+WHERE key = ANY(%(keys)s::bigint[])
+
+-- name: reclaim
+UPDATE {schema}.fencepost_jobs
+SET state = 'queued', version = version + 1, lease_until_ms = 0, run_at_ms = NULL
+WHERE key = ANY(%(keys)s::bigint[])
+
+-- name: shares
+-- How many of the first jobs of all lanes lie in each: what a claim of several lanes then takes from it.
+SELECT first.place, count(*)
+FROM (
+    SELECT lane.place
+    FROM unnest(%(queues)s::text[], %(effects)s::text[]) WITH ORDINALITY AS lane (queue, effect, place)
+    CROSS JOIN LATERAL (
+        SELECT priority, coalesce(run_at_ms, enqueued_at_ms, 0) AS ready_ms, key FROM {schema}.fencepost_jobs
+        WHERE queue = lane.queue AND effect = lane.effect
+            AND state = 'queued' AND NOT waiting
+            AND (run_at_ms IS NULL OR run_at_ms <= %(now_ms)s::bigint)
+            AND attempts < coalesce(max_attempts, %(max_attempts)s::bigint)
+        ORDER BY priority DESC, coalesce(run_at_ms, enqueued_at_ms, 0), key
+        LIMIT %(limit)s
+    ) AS job
+    ORDER BY job.priority DESC, job.ready_ms, job.key
+    LIMIT %(limit)s
+) AS first
+GROUP BY first.place
+
+-- name: pick
+-- The first jobs of each lane, as many as its share, but for those that others are picking. RETURNING promises
+-- no order: the caller sorts.
+UPDATE {schema}.fencepost_jobs
+SET
+    state = 'running',
+    version = version + 1,
+    attempts = attempts + 1,
+    lease_until_ms = %(now_ms)s::bigint + coalesce(visibility_timeout_ms, %(lease_ms)s::bigint),
+    claimant = %(claimant)s,
+    claimed_at_ms = %(now_ms)s::bigint,
+    first_claimed_at_ms = coalesce(first_claimed_at_ms, %(now_ms)s::bigint)
+WHERE key = ANY(ARRAY(
+    SELECT job.key
+    FROM unnest(%(queues)s::text[], %(effects)s::text[], %(shares)s::bigint[]) AS lane (queue, effect, share)
+    CROSS JOIN LATERAL (
+        SELECT key FROM {schema}.fencepost_jobs
+        WHERE queue = lane.queue AND effect = lane.effect
+            AND state = 'queued' AND NOT waiting
+            AND (run_at_ms IS NULL OR run_at_ms <= %(now_ms)s::bigint)
+            AND attempts < coalesce(max_attempts, %(max_attempts)s::bigint)
+        ORDER BY priority DESC, coalesce(run_at_ms, enqueued_at_ms, 0), key
+        LIMIT lane.share
+        FOR UPDATE SKIP LOCKED
+    ) AS job
+))
+RETURNING
+    id, state, version, lease_until_ms, attempts, queue, effect, priority, run_at_ms, expires_at_ms,
+    enqueued_at_ms, claimant, claimed_at_ms, first_claimed_at_ms, started_at_ms, completed_at_ms, last_error,
+    NULL, visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms, key
+
+-- name: inputs
+SELECT id, text FROM {schema}.fencepost_inputs WHERE id = ANY(%(ids)s::text[])
+
+-- name: job_without_input
+-- One statement: an enqueue that commits between two could make a sound job look broken.
+SELECT record.id FROM unnest(%(ids)s::text[]) AS record (id)
+WHERE NOT EXISTS (SELECT FROM {schema}.fencepost_inputs AS input WHERE input.id = record.id)
+    AND (
+        EXISTS (SELECT FROM {schema}.fencepost_jobs AS job WHERE job.id = record.id)
+        OR EXISTS (SELECT FROM {schema}.fencepost_dead AS dead WHERE dead.id = record.id)
+    )
+LIMIT 1
+
+-- name: receipts
+SELECT id, receipt FROM {schema}.fencepost_effects WHERE id = ANY(%(ids)s::text[])
+
+-- == while a claim holds the job ==
+
+-- name: add_receipts
+-- In the order of ids: see add_inputs.
+INSERT INTO {schema}.fencepost_effects (id, receipt)
+SELECT id, receipt FROM unnest(%(ids)s::text[], %(receipts)b) AS record (id, receipt)
+ORDER BY id COLLATE "C"
+ON CONFLICT (id) DO NOTHING
+RETURNING id
+
+-- name: complete
+-- Only running jobs have a lease, so the state is not asked for: its partial index would tempt the planner.
+UPDATE {schema}.fencepost_jobs AS job
+SET state = 'completed', lease_until_ms = 0, completed_at_ms = %(now_ms)s::bigint
+FROM (
+    SELECT id, version FROM unnest(%(ids)s::text[], %(versions)s::bigint[]) AS settled (id, version)
+    ORDER BY id COLLATE "C"
+) AS settled
+WHERE job.id = settled.id AND job.version = settled.version AND job.lease_until_ms > %(now_ms)s::bigint
+RETURNING job.id, job.version
+
+-- == every other move ==
+
+-- name: lock_job
+-- The job, live or dead, and nobody else moves it until the transaction ends.
+WITH live AS (
+    SELECT
+        id, state, version, lease_until_ms, attempts, queue, effect, priority, run_at_ms, expires_at_ms,
+        enqueued_at_ms, claimant, claimed_at_ms, first_claimed_at_ms, started_at_ms, completed_at_ms, last_error,
+        NULL::bigint, visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms, key
+    FROM {schema}.fencepost_jobs WHERE id = %(id)s FOR UPDATE
+), dead AS (
+    SELECT
+        id, 'dead', version, 0::bigint, attempts, queue, effect, priority, run_at_ms, expires_at_ms,
+        enqueued_at_ms, claimant, claimed_at_ms, first_claimed_at_ms, started_at_ms, completed_at_ms, last_error,
+        died_at_ms, visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms, key
+    FROM {schema}.fencepost_dead WHERE id = %(id)s FOR UPDATE
+)
+SELECT * FROM live UNION ALL SELECT * FROM dead
+
+-- name: move
+UPDATE {schema}.fencepost_jobs
+SET
+    state = %(state)s,
+    version = %(version)s,
+    lease_until_ms = %(lease_until_ms)s,
+    attempts = %(attempts)s,
+    run_at_ms = %(run_at_ms)s,
+    waiting = (%(state)s = 'queued' AND %(run_at_ms)s::bigint IS NOT NULL),
+    started_at_ms = %(started_at_ms)s,
+    completed_at_ms = %(completed_at_ms)s,
+    last_error = %(last_error)s
+WHERE key = %(key)s
+
+-- name: bury
+WITH buried AS (
+    DELETE FROM {schema}.fencepost_jobs WHERE key = ANY(%(keys)s::bigint[]) RETURNING *
+)
+INSERT INTO {schema}.fencepost_dead (
+    key, id, version, attempts, queue, effect, priority, run_at_ms, expires_at_ms, enqueued_at_ms, claimant,
+    claimed_at_ms, first_claimed_at_ms, started_at_ms, completed_at_ms, last_error, died_at_ms,
+    visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms
+)
+SELECT
+    key, id, version + 1, attempts, queue, effect, priority, run_at_ms, expires_at_ms, enqueued_at_ms, claimant,
+    claimed_at_ms, first_claimed_at_ms, started_at_ms, completed_at_ms, %(error)s, %(now_ms)s::bigint,
+    visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms
+FROM buried
+
+-- name: revive
+WITH revived AS (
+    DELETE FROM {schema}.fencepost_dead WHERE key = %(key)s RETURNING *
+)
+INSERT INTO {schema}.fencepost_jobs (
+    key, id, state, version, attempts, queue, effect, priority, run_at_ms, expires_at_ms, enqueued_at_ms,
+    claimant, claimed_at_ms, first_claimed_at_ms, started_at_ms, completed_at_ms, last_error,
+    visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms
+)
+SELECT
+    key, id, %(state)s, %(version)s, %(attempts)s, queue, effect, priority, %(run_at_ms)s::bigint,
+    %(expires_at_ms)s::bigint, enqueued_at_ms, claimant, claimed_at_ms, first_claimed_at_ms,
+    %(started_at_ms)s::bigint, completed_at_ms, %(last_error)s,
+    visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms
+FROM revived
+
+-- name: record
+INSERT INTO {schema}.fencepost_audit (at_ms, action, id, actor, reason, from_state, to_state, version)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
+
+-- name: purge
+WITH purged AS (
+    DELETE FROM {schema}.fencepost_dead WHERE key = ANY(%(keys)s::bigint[]) RETURNING id, version
+)
+INSERT INTO {schema}.fencepost_purged (id, version)
+SELECT id, version FROM purged
+ON CONFLICT (id) DO UPDATE SET version = excluded.version
+
+-- == sweep ==
+
+-- name: queues_with_retention
+WITH RECURSIVE step (queue) AS (
+    SELECT ''::text COLLATE "C"
+    UNION ALL
+    SELECT (
+        SELECT dead.queue FROM {schema}.fencepost_dead AS dead
+        WHERE dead.dead_letter_retention_ms IS NOT NULL AND dead.queue > step.queue
+        ORDER BY dead.queue LIMIT 1
+    )
+    FROM step WHERE step.queue IS NOT NULL
+)
+SELECT queue FROM step WHERE queue <> ''
+
+-- name: purgeable
+SELECT dead.key
+FROM unnest(%(queues)s::text[]) AS served (queue)
+CROSS JOIN LATERAL (
+    SELECT key FROM {schema}.fencepost_dead
+    WHERE queue = served.queue AND dead_letter_retention_ms IS NOT NULL
+        AND died_at_ms + dead_letter_retention_ms <= %(now_ms)s::bigint
+    ORDER BY died_at_ms + dead_letter_retention_ms LIMIT %(limit)s
+    FOR UPDATE SKIP LOCKED
+) AS dead
+LIMIT %(limit)s
+
+-- name: expired
+SELECT job.key
+FROM unnest(%(queues)s::text[], %(effects)s::text[]) AS lane (queue, effect)
+CROSS JOIN LATERAL (
+    SELECT key FROM {schema}.fencepost_jobs
+    WHERE queue = lane.queue AND effect = lane.effect
+        AND expires_at_ms IS NOT NULL AND state IN ('queued', 'running')
+        AND expires_at_ms <= %(now_ms)s::bigint
+    ORDER BY expires_at_ms LIMIT %(limit)s
+    FOR UPDATE SKIP LOCKED
+) AS job
+LIMIT %(limit)s
+
+-- == looking ==
+
+-- name: jobs_of
+-- One statement over both tables, so that a move between them cannot hide a job.
+SELECT
+    id, state, version, lease_until_ms, attempts, queue, effect, priority, run_at_ms, expires_at_ms,
+    enqueued_at_ms, claimant, claimed_at_ms, first_claimed_at_ms, started_at_ms, completed_at_ms, last_error,
+    NULL::bigint, visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms, key
+FROM {schema}.fencepost_jobs WHERE id = ANY(%(ids)s::text[])
+UNION ALL
+SELECT
+    id, 'dead', version, 0::bigint, attempts, queue, effect, priority, run_at_ms, expires_at_ms,
+    enqueued_at_ms, claimant, claimed_at_ms, first_claimed_at_ms, started_at_ms, completed_at_ms, last_error,
+    died_at_ms, visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms, key
+FROM {schema}.fencepost_dead WHERE id = ANY(%(ids)s::text[])
+
+-- name: jobs_at
+SELECT
+    id, state, version, lease_until_ms, attempts, queue, effect, priority, run_at_ms, expires_at_ms,
+    enqueued_at_ms, claimant, claimed_at_ms, first_claimed_at_ms, started_at_ms, completed_at_ms, last_error,
+    NULL::bigint, visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms, key
+FROM {schema}.fencepost_jobs WHERE key = ANY(%(keys)s::bigint[])
+UNION ALL
+SELECT
+    id, 'dead', version, 0::bigint, attempts, queue, effect, priority, run_at_ms, expires_at_ms,
+    enqueued_at_ms, claimant, claimed_at_ms, first_claimed_at_ms, started_at_ms, completed_at_ms, last_error,
+    died_at_ms, visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms, key
+FROM {schema}.fencepost_dead WHERE key = ANY(%(keys)s::bigint[])
+ORDER BY key
+
+-- name: keys
+-- A page in order of enqueue. Few jobs are running or held, so where only those are asked for, their indexes are
+-- read; for queued and completed ones (scan) the table is.
+SELECT key FROM (
+    (
+        SELECT key FROM {schema}.fencepost_jobs
+        WHERE %(scan)s AND key > %(after)s::bigint AND state = ANY(%(states)s::text[])
+            AND (%(queue)s::text IS NULL OR queue = %(queue)s)
+            AND (%(effect)s::text IS NULL OR effect = %(effect)s)
+        ORDER BY key LIMIT %(limit)s
+    )
+    UNION ALL
+    (
+        SELECT key FROM {schema}.fencepost_jobs
+        WHERE NOT %(scan)s AND state = 'running' AND key > %(after)s::bigint AND state = ANY(%(states)s::text[])
+            AND (%(queue)s::text IS NULL OR queue = %(queue)s)
+            AND (%(effect)s::text IS NULL OR effect = %(effect)s)
+        ORDER BY key LIMIT %(limit)s
+    )
+    UNION ALL
+    (
+        SELECT key FROM {schema}.fencepost_jobs
+        WHERE NOT %(scan)s AND state = 'held' AND key > %(after)s::bigint AND state = ANY(%(states)s::text[])
+            AND (%(queue)s::text IS NULL OR queue = %(queue)s)
+            AND (%(effect)s::text IS NULL OR effect = %(effect)s)
+        ORDER BY key LIMIT %(limit)s
+    )
+    UNION ALL
+    (
+        SELECT key FROM {schema}.fencepost_dead
+        WHERE key > %(after)s::bigint AND 'dead' = ANY(%(states)s::text[])
+            AND (%(queue)s::text IS NULL OR queue = %(queue)s)
+            AND (%(effect)s::text IS NULL OR effect = %(effect)s)
+        ORDER BY key LIMIT %(limit)s
+    )
+) AS found
+ORDER BY key LIMIT %(limit)s
+
+-- name: keys_where
+-- A search: every job that the other filters let through is looked at.
+SELECT key FROM (
+    SELECT key, state, queue, effect, attempts, last_error, enqueued_at_ms AS born_ms
+    FROM {schema}.fencepost_jobs
+    UNION ALL
+    SELECT key, 'dead', queue, effect, attempts, last_error, died_at_ms FROM {schema}.fencepost_dead
+) AS job
+WHERE key > %(after)s::bigint AND state = ANY(%(states)s::text[])
+    AND (%(queue)s::text IS NULL OR queue = %(queue)s) AND (%(effect)s::text IS NULL OR effect = %(effect)s)
+    AND (%(error)s::text IS NULL OR strpos(last_error, %(error)s) > 0)
+    AND (%(min_attempts)s::bigint IS NULL OR attempts >= %(min_attempts)s::bigint)
+    AND (%(max_attempts)s::bigint IS NULL OR attempts <= %(max_attempts)s::bigint)
+    AND (%(born_from_ms)s::bigint IS NULL OR born_ms >= %(born_from_ms)s::bigint)
+    AND (%(born_until_ms)s::bigint IS NULL OR born_ms <= %(born_until_ms)s::bigint)
+ORDER BY key LIMIT %(limit)s
+
+-- name: queue_counts
+SELECT
+    queue,
+    count(*) FILTER (WHERE state = 'queued' AND (run_at_ms IS NULL OR run_at_ms <= %(now_ms)s::bigint)),
+    count(*) FILTER (WHERE state = 'queued' AND run_at_ms > %(now_ms)s::bigint),
+    count(*) FILTER (WHERE state = 'running'),
+    count(*) FILTER (WHERE state = 'completed'),
+    count(*) FILTER (WHERE state = 'held'),
+    min(coalesce(run_at_ms, enqueued_at_ms))
+        FILTER (WHERE state = 'queued' AND (run_at_ms IS NULL OR run_at_ms <= %(now_ms)s::bigint)),
+    count(*) FILTER (WHERE state = 'completed' AND completed_at_ms >= %(since_ms)s::bigint),
+    0,
+    0
+FROM {schema}.fencepost_jobs
+GROUP BY queue
+UNION ALL
+SELECT
+    queue, 0, 0, 0, 0, 0, NULL, 0, count(*), count(*) FILTER (WHERE died_at_ms >= %(since_ms)s::bigint)
+FROM {schema}.fencepost_dead
+GROUP BY queue
+
+-- name: latest_deaths
+SELECT
+    id, 'dead', version, 0::bigint, attempts, queue, effect, priority, run_at_ms, expires_at_ms,
+    enqueued_at_ms, claimant, claimed_at_ms, first_claimed_at_ms, started_at_ms, completed_at_ms, last_error,
+    died_at_ms, visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms
+FROM {schema}.fencepost_dead ORDER BY died_at_ms DESC, key LIMIT %(limit)s
+
+-- name: counts
+SELECT state, count(*) FROM {schema}.fencepost_jobs
+WHERE %(queue)s::text IS NULL OR queue = %(queue)s GROUP BY state
+UNION ALL
+SELECT 'dead', count(*) FROM {schema}.fencepost_dead
+WHERE %(queue)s::text IS NULL OR queue = %(queue)s
+
+-- name: next_due
+-- Of the ready jobs a thousand a lane are looked at: one that is ready now is among them if there is any.
+SELECT min(due.due_ms)
+FROM unnest(%(queues)s::text[], %(effects)s::text[]) AS lane (queue, effect)
+CROSS JOIN LATERAL (
+    SELECT min(ready.due_ms) AS due_ms FROM (
+        SELECT coalesce(run_at_ms, 0) AS due_ms FROM {schema}.fencepost_jobs
+        WHERE queue = lane.queue AND effect = lane.effect AND state = 'queued' AND NOT waiting
+            AND NOT EXISTS (SELECT FROM {schema}.fencepost_paused AS paused WHERE paused.queue = lane.queue)
+        ORDER BY priority DESC, coalesce(run_at_ms, enqueued_at_ms, 0), key LIMIT 1000
+    ) AS ready
+    UNION ALL
+    (
+        SELECT run_at_ms FROM {schema}.fencepost_jobs
+        WHERE queue = lane.queue AND effect = lane.effect AND state = 'queued' AND waiting
+            AND NOT EXISTS (SELECT FROM {schema}.fencepost_paused AS paused WHERE paused.queue = lane.queue)
+        ORDER BY run_at_ms LIMIT 1
+    )
+    UNION ALL
+    (
+        SELECT lease_until_ms FROM {schema}.fencepost_jobs
+        WHERE queue = lane.queue AND effect = lane.effect AND state = 'running'
+        ORDER BY lease_until_ms LIMIT 1
+    )
+    UNION ALL
+    (
+        SELECT expires_at_ms FROM {schema}.fencepost_jobs
+        WHERE queue = lane.queue AND effect = lane.effect
+            AND expires_at_ms IS NOT NULL AND state IN ('queued', 'running')
+        ORDER BY expires_at_ms LIMIT 1
+    )
+) AS due
+
+-- name: audit
+SELECT at_ms, action, id, actor, reason, from_state, to_state, version FROM (
+    SELECT * FROM {schema}.fencepost_audit ORDER BY number DESC LIMIT %(limit)s
+) AS latest ORDER BY number
+
+-- name: audit_of
+SELECT at_ms, action, id, actor, reason, from_state, to_state, version FROM (
+    SELECT * FROM {schema}.fencepost_audit WHERE id = %(id)s ORDER BY number DESC LIMIT %(limit)s
+) AS latest ORDER BY number
+
+-- == pauses and schedules ==
+
+-- name: pause
+INSERT INTO {schema}.fencepost_paused (queue) VALUES (%s) ON CONFLICT (queue) DO NOTHING
+
+-- name: resume
+DELETE FROM {schema}.fencepost_paused WHERE queue = %s
+
+-- name: register_schedule
+INSERT INTO {schema}.fencepost_schedules AS schedule (
+    name, every, text, queue, effect, priority, expires_ms, next_ms,
+    visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms
+) VALUES (
+    %(name)s, %(every)s, %(text)b, %(queue)s, %(effect)s, %(priority)s, %(expires_ms)s, %(next_ms)s,
+    %(visibility_timeout_ms)s, %(max_attempts)s, %(backoff_base_ms)s, %(dead_letter_retention_ms)s
+)
+ON CONFLICT (name) DO UPDATE SET
+    -- The right-hand sides see the row as it was before.
+    next_ms = CASE WHEN schedule.every = excluded.every THEN schedule.next_ms ELSE excluded.next_ms END,
+    every = excluded.every,
+    text = excluded.text,
+    queue = excluded.queue,
+    effect = excluded.effect,
+    priority = excluded.priority,
+    expires_ms = excluded.expires_ms,
+    visibility_timeout_ms = excluded.visibility_timeout_ms,
+    max_attempts = excluded.max_attempts,
+    backoff_base_ms = excluded.backoff_base_ms,
+    dead_letter_retention_ms = excluded.dead_letter_retention_ms
+
+-- name: unregister_schedule
+DELETE FROM {schema}.fencepost_schedules WHERE name = %s
+
+-- name: schedules
+SELECT
+    name, every, text, queue, effect, priority, expires_ms, next_ms,
+    visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms
+FROM {schema}.fencepost_schedules ORDER BY name
+
+-- name: due_schedules
+-- Another ticker waits here, and then sees what this one has advanced.
+SELECT
+    name, every, text, queue, effect, priority, expires_ms, next_ms,
+    visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms
+FROM {schema}.fencepost_schedules WHERE next_ms <= %(now_ms)s::bigint ORDER BY name FOR UPDATE
+
+-- name: advance_schedule
+UPDATE {schema}.fencepost_schedules SET next_ms = %(next_ms)s WHERE name = %(name)s
+
+-- == moving a whole ledger ==
+
+-- name: stop_work
+-- Waits until every transaction that writes has ended; those that come find the seal.
+LOCK TABLE {schema}.fencepost_meta IN ACCESS EXCLUSIVE MODE
+
+-- name: live_leases
+SELECT id FROM {schema}.fencepost_jobs WHERE state = 'running' AND lease_until_ms > %s LIMIT 1
+
+-- name: seal
+UPDATE {schema}.fencepost_meta SET sealed_for = %s
+
+-- name: others
+-- The ids that have no job: inputs that wait for one, purged ids, receipts of neither.
+SELECT id FROM (
+    (
+        SELECT id FROM {schema}.fencepost_inputs AS other
+        WHERE id > %(after)s
+            AND NOT EXISTS (SELECT FROM {schema}.fencepost_jobs AS job WHERE job.id = other.id)
+            AND NOT EXISTS (SELECT FROM {schema}.fencepost_dead AS dead WHERE dead.id = other.id)
+        ORDER BY id LIMIT %(limit)s
+    )
+    UNION
+    (
+        SELECT id FROM {schema}.fencepost_purged WHERE id > %(after)s ORDER BY id LIMIT %(limit)s
+    )
+    UNION
+    (
+        SELECT id FROM {schema}.fencepost_effects AS other
+        WHERE id > %(after)s
+            AND NOT EXISTS (SELECT FROM {schema}.fencepost_jobs AS job WHERE job.id = other.id)
+            AND NOT EXISTS (SELECT FROM {schema}.fencepost_dead AS dead WHERE dead.id = other.id)
+        ORDER BY id LIMIT %(limit)s
+    )
+) AS found
+ORDER BY id LIMIT %(limit)s
+
+-- name: purged_of
+SELECT id, version FROM {schema}.fencepost_purged WHERE id = ANY(%(ids)s::text[])
+
+-- name: next_key
+SELECT nextval('{schema}.fencepost_requests')
+
+-- name: import_jobs
+INSERT INTO {schema}.fencepost_jobs (
+    key, id, state, version, lease_until_ms, attempts, queue, effect, priority, run_at_ms, expires_at_ms,
+    enqueued_at_ms, claimant, claimed_at_ms, first_claimed_at_ms, started_at_ms, completed_at_ms, last_error,
+    visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms, waiting
+)
+SELECT
+    %(key)s::bigint + place, id, state, version, lease_until_ms, attempts, queue, effect, priority, run_at_ms,
+    expires_at_ms, enqueued_at_ms, claimant, claimed_at_ms, first_claimed_at_ms, started_at_ms, completed_at_ms,
+    last_error, visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms,
+    state = 'queued' AND run_at_ms IS NOT NULL
+FROM unnest(
+    %(place)s::bigint[], %(id)s::text[], %(state)s::text[], %(version)s::bigint[], %(lease_until_ms)s::bigint[],
+    %(attempts)s::bigint[], %(queue)s::text[], %(effect)s::text[], %(priority)s::integer[],
+    %(run_at_ms)s::bigint[], %(expires_at_ms)s::bigint[], %(enqueued_at_ms)s::bigint[], %(claimant)s::text[],
+    %(claimed_at_ms)s::bigint[], %(first_claimed_at_ms)s::bigint[], %(started_at_ms)s::bigint[],
+    %(completed_at_ms)s::bigint[], %(last_error)s::text[], %(visibility_timeout_ms)s::bigint[],
+    %(max_attempts)s::bigint[], %(backoff_base_ms)s::bigint[], %(dead_letter_retention_ms)s::bigint[]
+) AS record (
+    place, id, state, version, lease_until_ms, attempts, queue, effect, priority, run_at_ms, expires_at_ms,
+    enqueued_at_ms, claimant, claimed_at_ms, first_claimed_at_ms, started_at_ms, completed_at_ms, last_error,
+    visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms
+)
+
+-- name: import_dead
+INSERT INTO {schema}.fencepost_dead (
+    key, id, version, attempts, queue, effect, priority, run_at_ms, expires_at_ms, enqueued_at_ms, claimant,
+    claimed_at_ms, first_claimed_at_ms, started_at_ms, completed_at_ms, last_error, died_at_ms,
+    visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms
+)
+SELECT
+    %(key)s::bigint + place, id, version, attempts, queue, effect, priority, run_at_ms, expires_at_ms,
+    enqueued_at_ms, claimant, claimed_at_ms, first_claimed_at_ms, started_at_ms, completed_at_ms, last_error,
+    died_at_ms, visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms
+FROM unnest(
+    %(place)s::bigint[], %(id)s::text[], %(version)s::bigint[], %(attempts)s::bigint[], %(queue)s::text[],
+    %(effect)s::text[], %(priority)s::integer[], %(run_at_ms)s::bigint[], %(expires_at_ms)s::bigint[],
+    %(enqueued_at_ms)s::bigint[], %(claimant)s::text[], %(claimed_at_ms)s::bigint[],
+    %(first_claimed_at_ms)s::bigint[], %(started_at_ms)s::bigint[], %(completed_at_ms)s::bigint[],
+    %(last_error)s::text[], %(died_at_ms)s::bigint[], %(visibility_timeout_ms)s::bigint[],
+    %(max_attempts)s::bigint[], %(backoff_base_ms)s::bigint[], %(dead_letter_retention_ms)s::bigint[]
+) AS record (
+    place, id, version, attempts, queue, effect, priority, run_at_ms, expires_at_ms, enqueued_at_ms, claimant,
+    claimed_at_ms, first_claimed_at_ms, started_at_ms, completed_at_ms, last_error, died_at_ms,
+    visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms
+)
+
+-- name: import_purged
+INSERT INTO {schema}.fencepost_purged (id, version)
+SELECT id, version FROM unnest(%(ids)s::text[], %(versions)s::bigint[]) AS record (id, version)

@@ -1,0 +1,122 @@
+"""Receipts: written once, compared by value ever after; and the settlement that completes their jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from ...documents import compact, parse
+from ...errors import InvalidInput, LedgerCorrupt
+from ...inputs import check_name, is_name
+from ...receipts import Published, Receipt, Settled, Settlement, conflict
+from .arrays import bytea_array, int_array, text_array
+from .transaction import Transaction
+
+
+def receipts(transaction: Transaction, ids: Iterable[str]) -> dict[str, Receipt]:
+    """The receipts that are there."""
+    wanted = text_array([id for id in ids if is_name(id)])
+    location = transaction.address.location
+    return {id: _receipt(location, id, data) for id, data in transaction.rows("receipts", {"ids": wanted})}
+
+
+def publish(transaction: Transaction, receipt: Receipt) -> Published:
+    """Store the receipt, or find the same one stored.
+
+    Raises:
+        ReceiptConflict: another one is stored; it stays.
+    """
+    data = _data(receipt)
+    if _add(transaction, {receipt.id: data}):
+        return Published(receipt, reused=False)
+    stored = receipts(transaction, [receipt.id])[receipt.id]
+    if not _same(stored, receipt, data):
+        raise conflict(stored, receipt)
+    return Published(stored, reused=True)
+
+
+def complete(transaction: Transaction, id: str, version: int, now_ms: int) -> bool:
+    """Complete the job under this fence; see ``job.complete``."""
+    return is_name(id) and bool(_complete(transaction, [(id, version)], now_ms))
+
+
+def settle(transaction: Transaction, settlements: Sequence[Settlement], now_ms: int) -> list[Settled]:
+    """Publish and complete each: what is new by one statement, what may be completed by another."""
+    reuses = publish_all(transaction, [item.receipt for item in settlements])
+    completed = _complete(
+        transaction,
+        [
+            (item.id, item.version)
+            for item, reused in zip(settlements, reuses, strict=True)
+            if reused is not None
+        ],
+        now_ms,
+    )
+    settled = []
+    for item, reused in zip(settlements, reuses, strict=True):
+        fence = (item.id, item.version)
+        done = reused is not None and fence in completed
+        if done:
+            completed.remove(fence)  # the same again is refused
+        settled.append(Settled(item.id, item.version, done, reused is True, reused is None))
+    return settled
+
+
+def publish_all(transaction: Transaction, published: Sequence[Receipt]) -> list[bool | None]:
+    """Of each receipt whether it was there before; None where another one was, which stays."""
+    data = [_data(receipt) for receipt in published]
+    firsts: dict[str, bytes] = {}
+    for receipt, one in zip(published, data, strict=True):
+        firsts.setdefault(receipt.id, one)
+    new = _add(transaction, firsts)
+    if len(new) == len(published):
+        return [False] * len(published)
+    stored = receipts(transaction, [receipt.id for receipt in published])
+    reuses: list[bool | None] = []
+    for receipt, one in zip(published, data, strict=True):
+        if receipt.id in new:
+            new.remove(receipt.id)
+            reuses.append(False)
+        else:
+            reuses.append(True if _same(stored[receipt.id], receipt, one) else None)
+    return reuses
+
+
+def _add(transaction: Transaction, data: Mapping[str, bytes]) -> set[str]:
+    """Store what is new; which ids that is."""
+    new = {"ids": text_array(list(data)), "receipts": bytea_array(list(data.values()))}
+    return {id for (id,) in transaction.rows("add_receipts", new)}
+
+
+def _complete(
+    transaction: Transaction, fences: Sequence[tuple[str, int]], now_ms: int
+) -> set[tuple[str, int]]:
+    """Complete the jobs under these fences; which were."""
+    if not fences:
+        return set()
+    held = {
+        "ids": text_array([id for id, _ in fences]),
+        "versions": int_array([version for _, version in fences]),
+        "now_ms": now_ms,
+    }
+    return {(id, version) for id, version in transaction.rows("complete", held)}
+
+
+def _data(receipt: Receipt) -> bytes:
+    check_name(receipt.id, "id of a receipt")
+    try:
+        return compact(receipt.document()).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"the receipt of {receipt.id!r} is not JSON: {error}") from error
+
+
+def _same(stored: Receipt, receipt: Receipt, data: bytes) -> bool:
+    # Stored as the same text is the same; and what is written differently may still be equal by value.
+    return compact(stored.document()).encode() == data or stored.same_as(receipt)
+
+
+def _receipt(location: str, id: str, data: bytes) -> Receipt:
+    what = f"{location}: the receipt of {id!r}"
+    try:
+        return Receipt.from_document(parse(data, what=what))
+    except InvalidInput as error:
+        raise LedgerCorrupt(f"{what} cannot be read ({error}); it was left as it is") from error
