@@ -8,7 +8,7 @@ from typing import Final
 from .clock import Clock, wall_ms
 from .errors import InvalidInput
 from .inspection import Inspection
-from .ledger import Ledger
+from .ledger import Capabilities, Ledger
 
 POSTGRES: Final = ("postgresql://", "postgres://")
 SQLITE: Final = "sqlite:"
@@ -57,6 +57,22 @@ def open_inspection(store: str | os.PathLike[str], *, clock: Clock = wall_ms) ->
     from .ledgers.postgres.inspection import PostgresInspection
 
     return PostgresInspection(path)
+
+
+def capabilities_of(store: str | os.PathLike[str]) -> Capabilities:
+    """What a ledger of that name can do; nothing is opened or made."""
+    kind, _ = parse_store(os.fspath(store))
+    if kind == "directory":
+        from .ledgers.directory import DirectoryLedger
+
+        return DirectoryLedger.capabilities
+    if kind == "sqlite":
+        from .ledgers.sqlite import SqliteLedger
+
+        return SqliteLedger.capabilities
+    from .ledgers.postgres import PostgresLedger
+
+    return PostgresLedger.capabilities
 
 
 def ledger_exists(store: str | os.PathLike[str]) -> bool:

@@ -12,13 +12,15 @@ from rich.text import Text
 
 from ..explain import brief
 from ..job import Job
-from ..spans import calendar, relative
+from ..spans import calendar, relative, words
+from .queues import per_minute
 from .showing import command, input_document
-from .tables import Cell, Column, console, print_table, state, visible
+from .tables import STATE_STYLES, Cell, Column, console, print_table, state, visible
 
 if TYPE_CHECKING:
     from ..doctor.examine import Report
-    from ..ledger import AuditEntry, Page
+    from ..ledger import AuditEntry, Page, Schedule
+    from ..overview import QueueCounts
     from .showing import Seen
 
 JOB_COLUMNS = (
@@ -50,6 +52,73 @@ def job_cells(job: Job, now_ms: int, *, paused: bool = False) -> list[Cell]:
         str(job.attempts) if limit is None else f"{job.attempts}/{limit}",
         brief(job, now_ms, paused=paused),
     ]
+
+
+QUEUE_COLUMNS = (
+    Column("QUEUE", too_wide="fold", least=10),
+    Column("READY", right=True),
+    Column("DELAYED", right=True),
+    Column("RUNNING", right=True),
+    Column("HELD", right=True),
+    Column("DEAD", right=True),
+    Column("DONE", right=True),
+    Column("OLDEST", right=True),
+    Column("DONE/MIN", right=True),
+)
+
+
+def draw_queues(
+    queues: Sequence[QueueCounts], now_ms: int, window_ms: int, *, paused: Collection[str]
+) -> None:
+    """How the queues stand."""
+    rows = [queue_cells(queue, now_ms, window_ms, paused=queue.queue in paused) for queue in queues]
+    print_table(QUEUE_COLUMNS, rows, empty="no queues: the ledger has no jobs")
+
+
+def queue_cells(queue: QueueCounts, now_ms: int, window_ms: int, *, paused: bool) -> list[Cell]:
+    """One line of the table; what needs somebody is in colour."""
+    name = Text(queue.queue)
+    if paused:
+        name.append(" (paused)", style=STATE_STYLES["paused"])
+    oldest_ms = queue.oldest_ready_ms
+    rate = per_minute(queue.completed_since, window_ms)
+    return [
+        name,
+        f"{queue.ready:,}",
+        f"{queue.delayed:,}",
+        f"{queue.running:,}",
+        Text(f"{queue.held:,}", style=STATE_STYLES["held"] if queue.held else ""),
+        Text(f"{queue.dead:,}", style=STATE_STYLES["dead"] if queue.dead else ""),
+        f"{queue.completed:,}",
+        "" if oldest_ms is None else words(max(0, now_ms - oldest_ms)),
+        "" if rate is None else f"{rate:,.1f}",
+    ]
+
+
+SCHEDULE_COLUMNS = (
+    Column("NAME", too_wide="fold", least=16),
+    Column("EVERY"),
+    Column("NEXT"),
+    Column("QUEUE", too_wide="cut", least=7),
+    Column("EFFECT", too_wide="cut", least=7),
+    Column("TEXT", too_wide="cut", least=10),
+)
+
+
+def draw_schedules(schedules: Sequence[Schedule], now_ms: int) -> None:
+    """The schedules, and when each fires next."""
+    rows: list[list[Cell]] = [
+        [
+            one.name,
+            one.every.removeprefix("@every "),
+            relative(one.next_ms or 0, now_ms),
+            one.queue,
+            one.effect,
+            one.text[:200],
+        ]
+        for one in schedules
+    ]
+    print_table(SCHEDULE_COLUMNS, rows, empty="no schedules")
 
 
 AUDIT_COLUMNS = (
@@ -91,7 +160,7 @@ def draw_job(seen: Seen, *, store: str | None, with_text: bool) -> None:
     sentences.add_row("Next", visible(told.next) + ".")
     for place, advice in enumerate(told.advice):
         line = Text(visible(advice.what))
-        if (how := command(advice, store=store)) is not None:
+        if (how := command(advice, seen, store=store)) is not None:
             line.append("\n  ")
             line.append(visible(how), style="bold")
         sentences.add_row("Do" if place == 0 else "", line)

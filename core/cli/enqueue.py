@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Optional
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
 from ..job import DEFAULT_EFFECT, DEFAULT_QUEUE
 from . import options
 
+if TYPE_CHECKING:
+    from ..inputs import NewJob
+    from .template import Template
+
 
 def enqueue(
     input: Annotated[
-        str, typer.Option("--input", metavar="FILE", help="A JSON array of {id, text}; - is stdin.")
+        str,
+        typer.Option(
+            "--input",
+            metavar="FILE",
+            help="A JSON array of {id, text}; or JSON Lines, in a file that ends in .jsonl; - is stdin.",
+        ),
     ],
+    lines: Annotated[
+        bool,
+        typer.Option(
+            "--lines", help="JSON Lines: one {id, text} a line, any number of them; SQL ledgers only."
+        ),
+    ] = False,
     store: options.Store = None,
     queue: Annotated[str, typer.Option(help="The lane that workers can choose.")] = DEFAULT_QUEUE,
     effect: Annotated[str, typer.Option(help="The plugin effect that does the work.")] = DEFAULT_EFFECT,
@@ -30,24 +46,10 @@ def enqueue(
         Optional[float],  # noqa: UP045
         typer.Option(metavar="SECONDS", help="Bury what is not completed so long from now."),
     ] = None,
-    visibility_timeout: Annotated[
-        Optional[float],  # noqa: UP045
-        typer.Option(metavar="SECONDS", help="Stamp: the lease of each claim."),
-    ] = None,
-    max_attempts: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option(help="Stamp: the limit of attempts, whatever a worker's is."),
-    ] = None,
-    backoff_base: Annotated[
-        Optional[float],  # noqa: UP045
-        typer.Option(
-            metavar="SECONDS", help="Stamp: the backoff after the first failure; doubles each time."
-        ),
-    ] = None,
-    dead_letter_retention: Annotated[
-        Optional[float],  # noqa: UP045
-        typer.Option(metavar="SECONDS", help="Stamp: how long the job is kept once it is dead."),
-    ] = None,
+    visibility_timeout: options.VisibilityTimeout = None,
+    max_attempts: options.MaxAttempts = None,
+    backoff_base: options.BackoffBase = None,
+    dead_letter_retention: options.DeadLetterRetention = None,
     now_ms: options.NowMs = -1,
     set_: options.Set = None,
     plugin: options.Plugin = None,
@@ -56,92 +58,123 @@ def enqueue(
 ) -> None:
     """Store jobs, durably; the same records again change nothing.
 
+    A JSON array is stored whole or not at all. JSON Lines are stored a thousand at a time: where that ends midway,
+    the same command again goes on from there.
+
     Example: fencepost enqueue --store jobs.db --input jobs.json --queue mail --max-attempts 5
     """
-    from .. import policy
-    from ..clock import wall_ms
     from ..config import load
-    from ..errors import EffectNotFound, PluginError
-    from ..inputs import NewJob, check_request, check_seconds, parse_request
+    from ..inputs import check_seconds
     from ..job import Stamps
-    from ..stores import open_ledger
     from .compose import Effects
-    from .output import print_document, warn
+    from .lines import SUFFIX
+    from .output import print_document
+    from .template import Template, instant_ms, stamps_for, text_check
 
     configured = load(config)
-    inputs = parse_request(_read(input), what=input if input != "-" else "stdin")
-    stamps = policy.with_defaults(
-        Stamps(visibility_timeout, max_attempts, backoff_base, dead_letter_retention),
-        configured.stamps_of(queue),
+    template = Template(
+        queue=queue,
+        effect=effect,
+        priority=priority,
+        run_at_ms=None if run_at is None else instant_ms(run_at, "--run-at"),
+        delay_s=check_seconds(delay, "--delay"),
+        expires_in_s=check_seconds(expires_in, "--expires-in"),
+        stamps=stamps_for(
+            configured, queue, Stamps(visibility_timeout, max_attempts, backoff_base, dead_letter_retention)
+        ),
     )
-    delay_s, expires_in_s = check_seconds(delay, "--delay"), check_seconds(expires_in, "--expires-in")
-    run_at_ms = None if run_at is None else _instant_ms(run_at)
-
-    def jobs(clock_ms: int) -> list[NewJob]:
-        return check_request(
-            NewJob(
-                item.id,
-                item.text,
-                queue=queue,
-                effect=effect,
-                priority=priority,
-                run_at_ms=policy.run_at(clock_ms, delay_s=delay_s, run_at_ms=run_at_ms),
-                expires_at_ms=policy.expires_at(clock_ms, expires_in_s=expires_in_s),
-                stamps=stamps,
-            )
-            for item in inputs
-        )
-
-    logical_ms = options.logical_or_none(now_ms)
-    # Everything is checked before the store is opened: a refused request makes none.
-    request = jobs(wall_ms() if logical_ms is None else logical_ms)
     effects = Effects(configured, settings=set_, modules=plugin, blocked=no_plugin, wanted=[effect])
-    try:
-        chosen = effects.choose(effect)
-    except EffectNotFound:
-        warn(f"no effect {effect!r} is installed here; the jobs wait for a worker that has it")
-    except PluginError as error:
-        warn(f"the texts are not checked by the effect {effect!r}: {error}")
-    else:
-        for item in inputs:
-            chosen.validate(item.text)
-    with open_ledger(store or configured.store) as ledger:
-        if logical_ms is None and (delay_s is not None or expires_in_s is not None):
+    store_all = _store_lines if lines or input.endswith(SUFFIX) else _store_document
+    count, location = store_all(
+        input,
+        store or configured.store,
+        template,
+        check=text_check(effects, effect),
+        stored=effects.plugins.observers.job_enqueued,
+        now_ms=options.logical_or_none(now_ms),
+    )
+    effects.plugins.close()
+    print_document({"enqueued_or_already_present": count, "store": location})
+
+
+def _store_document(
+    input: str,
+    store: str,
+    template: Template,
+    *,
+    check: Callable[[str], None],
+    stored: Callable[[NewJob, bool], None],
+    now_ms: int | None,
+) -> tuple[int, str]:
+    """One request; everything is checked before the store is opened: a refused request makes none."""
+    from ..clock import wall_ms
+    from ..inputs import check_request, parse_request
+    from ..stores import open_ledger
+
+    inputs = parse_request(_read(input), what=_called(input))
+    request = check_request(template.jobs(inputs, wall_ms() if now_ms is None else now_ms))
+    for item in inputs:
+        check(item.text)
+    with open_ledger(store) as ledger:
+        if now_ms is None and template.is_relative:
             # What is relative counts from the ledger's clock, which for PostgreSQL is not this machine's.
-            request = jobs(ledger.now_ms())
-        stored = ledger.enqueue(request, now_ms=logical_ms)
-        for job, answer in zip(request, stored, strict=True):
-            effects.plugins.observers.job_enqueued(job, answer.created)
-        effects.plugins.close()
-        print_document({"enqueued_or_already_present": len(stored), "store": ledger.location})
+            request = check_request(template.jobs(inputs, ledger.now_ms()))
+        answers = ledger.enqueue(request, now_ms=now_ms)
+        for job, answer in zip(request, answers, strict=True):
+            stored(job, answer.created)
+        return len(answers), ledger.location
+
+
+def _store_lines(
+    input: str,
+    store: str,
+    template: Template,
+    *,
+    check: Callable[[str], None],
+    stored: Callable[[NewJob, bool], None],
+    now_ms: int | None,
+) -> tuple[int, str]:
+    """Request after request; the first one is read and checked before the store is opened."""
+    from itertools import chain
+
+    from ..clock import wall_ms
+    from ..errors import InvalidInput, Unsupported
+    from ..inputs import check_request
+    from ..stores import capabilities_of, open_ledger
+    from .lines import enqueue_lines, opened, requests, size_of
+    from .progress import progress
+
+    if not capabilities_of(store).has_line_enqueue:
+        raise Unsupported(
+            f"{store}: JSON Lines need an SQL ledger (--store jobs.db, or postgresql://…); a folder takes a JSON array"
+        )
+    with opened(input) as stream:
+        walk = requests(stream, what=_called(input), check=check)
+        first = next(walk, None)
+        if first is None:
+            raise InvalidInput(f"{_called(input)}: holds no records")
+        check_request(template.jobs([line.input for line in first], wall_ms() if now_ms is None else now_ms))
+        size = size_of(stream)
+        with progress("enqueueing", total=size) as tell, open_ledger(store) as ledger:
+            count = enqueue_lines(
+                ledger,
+                chain([first], walk),
+                template,
+                what=_called(input),
+                now_ms=now_ms,
+                stored=stored,
+                tell=lambda count: tell(count if size is None else stream.tell(), f"{count:,} records"),
+            )
+            return count, ledger.location
+
+
+def _called(input: str) -> str:
+    return "stdin" if input == "-" else input
 
 
 def _read(name: str) -> bytes:
-    import sys
-
     from ..documents import MAX_DOCUMENT_BYTES
-    from ..errors import InvalidInput
+    from .lines import opened
 
-    if name == "-":
-        return sys.stdin.buffer.read(MAX_DOCUMENT_BYTES + 1)
-    try:
-        with open(name, "rb") as file:
-            return file.read(MAX_DOCUMENT_BYTES + 1)
-    except OSError as error:
-        raise InvalidInput(f"{name}: {error.strerror or error}") from error
-
-
-def _instant_ms(text: str) -> int:
-    from datetime import datetime
-
-    from ..errors import InvalidInput
-
-    if text.isascii() and text.isdigit():
-        return int(text)
-    try:
-        when = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise InvalidInput(f"--run-at {text!r}: neither ISO 8601 nor milliseconds since the epoch") from error
-    if when.tzinfo is None:
-        raise InvalidInput(f"--run-at {text!r}: name the time zone, for example {text}Z")
-    return round(when.timestamp() * 1_000)
+    with opened(name) as stream:
+        return stream.read(MAX_DOCUMENT_BYTES + 1)

@@ -27,6 +27,7 @@ NowMs = Annotated[
     int,
     typer.Option(
         "--now-ms",
+        metavar="MS",
         min=-1,
         help="A fixed logical clock, in ms; -1 is the ledger's own. Never mix the two in one store.",
     ),
@@ -46,6 +47,22 @@ Plugin = Annotated[
 NoPlugin = Annotated[
     Optional[list[str]],  # noqa: UP045
     typer.Option("--no-plugin", metavar="NAME", help="Do not load this plugin or distribution. Repeatable."),
+]
+VisibilityTimeout = Annotated[
+    Optional[float],  # noqa: UP045
+    typer.Option(metavar="SECONDS", help="Stamp: the lease of each claim."),
+]
+MaxAttempts = Annotated[
+    Optional[int],  # noqa: UP045
+    typer.Option(help="Stamp: the limit of attempts, whatever a worker's is."),
+]
+BackoffBase = Annotated[
+    Optional[float],  # noqa: UP045
+    typer.Option(metavar="SECONDS", help="Stamp: the backoff after the first failure; doubles each time."),
+]
+DeadLetterRetention = Annotated[
+    Optional[float],  # noqa: UP045
+    typer.Option(metavar="SECONDS", help="Stamp: how long the job is kept once it is dead."),
 ]
 Json = Annotated[
     bool, typer.Option("--json", help="Print JSON; so it is by itself wherever stdout is no terminal.")

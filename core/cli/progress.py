@@ -4,41 +4,46 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
-
-Told = Callable[[int], None]
-"""Told how much is done so far."""
+from typing import Final, Protocol
 
 REDRAW_S: Final = 0.1
+
+
+class Told(Protocol):
+    """What is told of the progress."""
+
+    def __call__(self, done: int, said: str = "") -> None:
+        """So much is done; ``said`` says so in words."""
 
 
 @contextmanager
 def progress(what: str, total: int | None = None) -> Iterator[Told]:
     """Show how much of ``total`` is done (None: nobody knows how much there is), until the block ends."""
     if not sys.stderr.isatty():
-        yield lambda done: None
+        yield lambda done, said="": None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     shown = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        MofNCompleteColumn() if total is not None else TextColumn("{task.completed:,}"),
+        *([TaskProgressColumn()] if total is not None else []),
+        TextColumn("{task.fields[said]}"),
         *([TimeRemainingColumn(compact=True)] if total is not None else []),
         console=Console(file=sys.stderr),
         transient=True,
     )
     next_s = 0.0
 
-    def tell(done: int) -> None:
+    def tell(done: int, said: str = "") -> None:
         nonlocal next_s
         if (now_s := time.monotonic()) >= next_s or done == total:
             next_s = now_s + REDRAW_S
-            shown.update(task, completed=done)
+            shown.update(task, completed=done, said=said)
 
     with shown:
-        task = shown.add_task(what, total=total)
+        task = shown.add_task(what, total=total, said="")
         yield tell

@@ -25,6 +25,7 @@ class Seen:
     receipt: Receipt | None
     audit: list[AuditEntry]
     explanation: Explanation
+    location: str
 
 
 def look(ledger: Ledger, id: str, now_ms: int) -> Seen:
@@ -57,7 +58,7 @@ def look(ledger: Ledger, id: str, now_ms: int) -> Seen:
         else 0,
         installed=job.state != QUEUED or _installed(job.effect),
     )
-    return Seen(job, now_ms, found, receipt, ledger.audit(id=id), explain(job, around))
+    return Seen(job, now_ms, found, receipt, ledger.audit(id=id), explain(job, around), ledger.location)
 
 
 def document(seen: Seen, *, store: str | None, with_text: bool) -> dict[str, Any]:
@@ -73,7 +74,9 @@ def document(seen: Seen, *, store: str | None, with_text: bool) -> dict[str, Any
         "why": told.why,
         "next": told.next,
         "next_at_ms": told.next_at_ms,
-        "advice": [{"what": advice.what, "command": command(advice, store=store)} for advice in told.advice],
+        "advice": [
+            {"what": advice.what, "command": command(advice, seen, store=store)} for advice in told.advice
+        ],
         "input": input_document(seen, with_text=with_text),
         "receipt": None if seen.receipt is None else seen.receipt.document(),
         "audit": [asdict(entry) for entry in seen.audit],
@@ -89,11 +92,11 @@ def input_document(seen: Seen, *, with_text: bool) -> dict[str, Any] | None:
     return shown | {"text": seen.input.text} if with_text else shown
 
 
-def command(advice: Advice, *, store: str | None) -> str | None:
-    """The command with the store that the person named."""
+def command(advice: Advice, seen: Seen, *, store: str | None) -> str | None:
+    """The command with the store that the person named; a URL without its password, for this is shown."""
     if advice.command is None or store is None or "--store" in advice.command or "plugins" in advice.command:
         return advice.command
-    return f"{advice.command} --store {shlex.quote(store)}"
+    return f"{advice.command} --store {shlex.quote(seen.location if '://' in store else store)}"
 
 
 def _installed(effect: str) -> bool:

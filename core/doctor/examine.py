@@ -33,7 +33,7 @@ def examine(
     *,
     now_ms: int,
     verify: bool,
-    progress: Callable[[int], None] = lambda done: None,
+    progress: Callable[[int, str], None] = lambda done, said: None,
 ) -> Report:
     """Look at everything; with ``verify`` every digest is computed again. ``progress`` is told of each entry."""
     found: list[Finding] = []
@@ -60,7 +60,7 @@ def examine(
             with_receipt.append(entry.id)
             if verify and len(with_receipt) == BATCH:
                 verified += _compare(inspection, examination, with_receipt)
-        progress(number)
+        progress(number, f"{number:,} ids")
     verified += _compare(inspection, examination, with_receipt)
     found += examination.findings()
     return Report(found, examination.entries, examination.receipts, verified)

@@ -1,0 +1,155 @@
+"""``fencepost queues``: how each queue stands; pause one, resume it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from . import options
+
+if TYPE_CHECKING:
+    from ..overview import QueueCounts
+
+app = typer.Typer(
+    name="queues",
+    rich_markup_mode=None,
+    invoke_without_command=True,
+)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The queue.")]
+
+
+@app.callback()
+def queues(
+    context: typer.Context,
+    store: options.Store = None,
+    window: Annotated[
+        str, typer.Option(metavar="SPAN", help="Rates are of this last while: 90s, 5m, 1h.")
+    ] = "5m",
+    as_json: options.Json = False,
+    now_ms: options.NowMs = -1,
+    config: options.Config = None,
+) -> None:
+    """Show how each queue stands: jobs by state, since when the oldest has been ready, what is finished a minute.
+
+    Pause and resume have their own help: fencepost queues pause -h.
+
+    Example: fencepost queues --store jobs.db --window 15m
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from ..errors import InvalidInput
+    from ..spans import parse_span
+    from .opening import instant, open_existing
+    from .output import for_a_program, print_document
+
+    window_ms = parse_span(window, "--window")
+    if window_ms == 0:
+        raise InvalidInput("--window must be longer than 0")
+    with open_existing(store, config, now_ms) as ledger:
+        at_ms = instant(ledger, now_ms)
+        counts = ledger.queue_counts(since_ms=max(0, at_ms - window_ms), now_ms=at_ms)
+        paused = ledger.paused() if ledger.capabilities.has_schedules else []
+    counts = with_paused(counts, paused)
+    if for_a_program(as_json):
+        documents = [document(queue, at_ms, window_ms, paused=queue.queue in paused) for queue in counts]
+        print_document({"schema_version": 1, "window_ms": window_ms, "queues": documents})
+        return
+    from .drawing import draw_queues
+
+    draw_queues(counts, at_ms, window_ms, paused=paused)
+
+
+@app.command()
+def pause(
+    name: Name,
+    store: options.Store = None,
+    actor: options.Actor = None,
+    reason: options.Reason = None,
+    as_json: options.Json = False,
+    now_ms: options.NowMs = -1,
+    config: options.Config = None,
+) -> None:
+    """Let no worker claim from the queue until it is resumed; what is running finishes.
+
+    Example: fencepost queues pause mail --store jobs.db --reason "the provider is down"
+    """
+    _switch(name, store, actor, reason, config, paused=True, as_json=as_json, now_ms=now_ms)
+
+
+@app.command()
+def resume(
+    name: Name,
+    store: options.Store = None,
+    actor: options.Actor = None,
+    reason: options.Reason = None,
+    as_json: options.Json = False,
+    now_ms: options.NowMs = -1,
+    config: options.Config = None,
+) -> None:
+    """Let workers claim from the queue again.
+
+    Example: fencepost queues resume mail --store jobs.db
+    """
+    _switch(name, store, actor, reason, config, paused=False, as_json=as_json, now_ms=now_ms)
+
+
+def with_paused(counts: list[QueueCounts], paused: list[str]) -> list[QueueCounts]:
+    """Also the queues that are paused and have no jobs."""
+    from ..overview import QueueCounts
+
+    known = {queue.queue for queue in counts}
+    empty = [QueueCounts(name, completed_since=0) for name in paused if name not in known]
+    return sorted([*counts, *empty], key=lambda queue: queue.queue)
+
+
+def document(queue: QueueCounts, now_ms: int, window_ms: int, *, paused: bool) -> dict[str, Any]:
+    """One queue for a program."""
+    oldest_ms = queue.oldest_ready_ms
+    return {
+        "queue": queue.queue,
+        "paused": paused,
+        "counts": queue.by_state,
+        "ready": queue.ready,
+        "delayed": queue.delayed,
+        "oldest_ready_at_ms": oldest_ms,
+        "oldest_ready_age_ms": None if oldest_ms is None else now_ms - oldest_ms,
+        "completed_per_minute": per_minute(queue.completed_since, window_ms),
+        "died_per_minute": per_minute(queue.died_since, window_ms),
+    }
+
+
+def per_minute(count: int | None, window_ms: int) -> float | None:
+    """A rate from a count; None where it is not kept."""
+    return None if count is None else round(count * 60_000 / window_ms, 2)
+
+
+def _switch(
+    name: str,
+    store: str | None,
+    actor: str | None,
+    reason: str | None,
+    config: str | None,
+    *,
+    paused: bool,
+    as_json: bool,
+    now_ms: int,
+) -> None:
+    from ..inputs import check_name
+    from .opening import actor_or_user, open_existing
+    from .output import for_a_program, print_document, warn
+
+    check_name(name, "queue")
+    who = actor_or_user(actor)
+    with open_existing(store, config, now_ms) as ledger:
+        switch = ledger.pause if paused else ledger.resume
+        changed = switch(name, actor=who, reason=reason, now_ms=options.logical_or_none(now_ms))
+        unknown = changed and paused and not any(ledger.counts(queue=name).values())
+    if unknown:
+        warn(f"the queue {name!r} has no jobs yet; is that its name?")
+    if for_a_program(as_json):
+        print_document({"schema_version": 1, "queue": name, "paused": paused, "changed": changed})
+    else:
+        state = "paused" if paused else "not paused"
+        print(f"the queue {name} {'is' if changed else 'was already'} {state}")
