@@ -245,6 +245,26 @@ def test_other_kinds_of_connection_go_to_the_application(tmp_path):
     assert seen == ["lifespan", "websocket"]
 
 
+def test_a_body_that_does_not_say_its_length_is_read_only_up_to_the_bound(tmp_path):
+    service = Service(tmp_path / "receiver.db", max_body_bytes=1_000)
+    taken = []
+
+    async def parts():
+        for _ in range(100):
+            taken.append(100)
+            yield b"x" * 100
+
+    async def ask():
+        transport = httpx.ASGITransport(ReceiverMiddleware(app, service.receiver))
+        async with httpx.AsyncClient(transport=transport, base_url="http://service") as client:
+            return await client.post("/orders", content=parts(), headers=headers(b"x" * 10_000))
+
+    response = asyncio.run(ask())
+    assert (response.status_code, kind(response)) == (413, "too-large")
+    assert sum(taken) <= 1_200
+    assert service.bodies() == []
+
+
 def test_a_sender_that_goes_away_within_its_body_has_delivered_nothing(tmp_path):
     service = Service(tmp_path / "receiver.db")
     messages = [

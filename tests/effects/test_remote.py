@@ -399,6 +399,25 @@ def test_an_answer_that_trickles_is_given_up(choose):
         done.set()
 
 
+def test_an_answer_without_end_is_read_only_up_to_the_bound(choose):
+    sent = []
+
+    def talk(connection, request):
+        if request.startswith(b"GET"):
+            declare(connection)
+            return
+        connection.sendall(b"HTTP/1.1 201 Created\r\nContent-Length: 9999999999\r\n\r\n")
+        while True:
+            try:
+                sent.append(connection.send(b"x" * 65_536))
+            except OSError:
+                return
+
+    with listening(talk) as url, pytest.raises(Hold, match="at most 60,000 bytes"):
+        choose(url=url).apply(request())
+    assert sum(sent) < 100_000_000
+
+
 def test_a_certificate_that_nobody_vouches_for_is_refused_before_anything_is_said(receiver, choose):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(Path(__file__).parent / "certificates" / "self-signed.pem")
