@@ -2,17 +2,15 @@
 
 import contextlib
 import json
+import os
 import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import ClassVar
 
 import psycopg
 import pytest
 from fencepost.effects.receiver import Delivery, Refused, create_table, forget, look_up, receive
-
-from tests.postgres_server import server_url
 
 KEY = "fp1-abc"
 
@@ -78,12 +76,6 @@ class Service:
         return rows[0] if rows else None
 
 
-@pytest.fixture(scope="session")
-def postgres():
-    with server_url() as url:
-        yield url
-
-
 class SqliteService(Service):
     by_itself: ClassVar = {"isolation_level": None}
     patient: ClassVar = {"timeout": 60, "check_same_thread": False}
@@ -111,10 +103,10 @@ class PostgresService(Service):
     def in_transaction(self):
         return self.connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE
 
-    def __init__(self, url):
-        connect = partial(psycopg.connect, url)
-        with connect() as connection:
-            connection.execute("DROP TABLE IF EXISTS charges, fencepost_received")
+    def __init__(self, url, schema):
+        def connect(options="", **more):
+            return psycopg.connect(url, options=f"-c search_path={schema} {options}", **more)
+
         columns = "number INTEGER GENERATED ALWAYS AS IDENTITY, body BYTEA NOT NULL"
         super().__init__(connect, "format", f"CREATE TABLE charges ({columns})")
 
@@ -123,10 +115,18 @@ class PostgresService(Service):
 def service(request, tmp_path):
     if request.param == "sqlite":
         service = SqliteService(tmp_path / "service.db")
-    else:
-        service = PostgresService(request.getfixturevalue("postgres"))
-    yield service
-    service.connection.close()
+        yield service
+        service.connection.close()
+        return
+    url, schema = request.getfixturevalue("postgres_url"), f"receiver_{os.getpid()}"
+    with psycopg.connect(url, autocommit=True) as admin:
+        admin.execute(f"CREATE SCHEMA {schema}")
+        try:
+            service = PostgresService(url, schema)
+            yield service
+            service.connection.close()
+        finally:
+            admin.execute(f"DROP SCHEMA {schema} CASCADE")
 
 
 def delivery(body=b"hello", fence=1, key=KEY):
