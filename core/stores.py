@@ -76,12 +76,16 @@ def capabilities_of(store: str | os.PathLike[str]) -> Capabilities:
 
 
 def ledger_exists(store: str | os.PathLike[str]) -> bool:
-    """Whether there is something to open; makes nothing. A database server is asked when it is opened."""
+    """Whether there is a ledger to open; makes nothing. A database server is asked."""
     kind, path = parse_store(os.fspath(store))
     if kind == "directory" and os.path.isdir(path):
         # Any folder could be made a ledger; these two files say that it is one.
         return any(os.path.lexists(os.path.join(path, name)) for name in ("ledger.lock", "jobs.json"))
-    return kind == "postgres" or os.path.lexists(path)
+    if kind == "postgres":
+        from .ledgers.postgres.inspection import is_there
+
+        return is_there(path)
+    return os.path.lexists(path)
 
 
 def parse_store(name: str) -> tuple[str, str]:

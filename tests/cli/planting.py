@@ -9,6 +9,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+import psycopg
+from fencepost.core.ledgers.postgres.address import parse_address
+
 
 @dataclass(frozen=True)
 class Damage:
@@ -21,6 +24,8 @@ class Damage:
     garble_receipt: Callable[[str, str], None]
     forget_job: Callable[[str, str], None]
     """Leave the input and the receipt, and no job."""
+    always: frozenset[str] = frozenset()
+    """What is wrong with every store of this kind in the tests."""
 
 
 def _unlink(room: str) -> Callable[[str, str], None]:
@@ -56,6 +61,18 @@ def _sql(statement: str) -> Callable[[str, str], None]:
     return damage
 
 
+def _postgres(statement: str) -> Callable[[str, str], None]:
+    def damage(store: str, id: str) -> None:
+        address = parse_address(store)
+        with psycopg.connect(address.conninfo) as connection:
+            connection.execute(f"SET LOCAL search_path = {address.schema}".encode())
+            # The triggers that keep inputs and receipts are passed by.
+            connection.execute("SET LOCAL session_replication_role = replica")
+            assert connection.execute(statement.encode(), {"id": id}).rowcount == 1
+
+    return damage
+
+
 DAMAGE = {
     "directory": Damage(_unlink("inputs"), _unlink("effects"), _change_file, _garble_file, _forget_row),
     "sqlite": Damage(
@@ -64,6 +81,15 @@ DAMAGE = {
         _sql("UPDATE fencepost_inputs SET text = 'changed' WHERE id = :id"),
         _sql("UPDATE fencepost_effects SET receipt = '{' WHERE id = :id"),
         _sql("DELETE FROM fencepost_jobs WHERE id = :id"),
+    ),
+    "postgres": Damage(
+        _postgres("DELETE FROM fencepost_inputs WHERE id = %(id)s"),
+        _postgres("DELETE FROM fencepost_effects WHERE id = %(id)s"),
+        _postgres("UPDATE fencepost_inputs SET text = 'changed' WHERE id = %(id)s"),
+        _postgres("UPDATE fencepost_effects SET receipt = '{' WHERE id = %(id)s"),
+        _postgres("DELETE FROM fencepost_jobs WHERE id = %(id)s"),
+        # The tests' server is quick because it is not durable, which the doctor is right to say.
+        frozenset({"not-durable"}),
     ),
 }
 """Another kind of ledger is another entry here."""
