@@ -98,6 +98,7 @@ class Watched:
     def reconcile(self, request: EffectRequest) -> Reconciled:
         """Ask the effect, or know nothing where that is ordered."""
         if self._unknown:
+            self._stops.report(asked="Unknown")
             return Unknown("the crash kit lets the receiver be silent")
         try:
             answer = self._effect.reconcile(request)
@@ -131,6 +132,7 @@ def main() -> None:
 
 
 def _work(orders: Mapping[str, Any], stops: Stops) -> None:
+    stops.report(worker=orders["claimant"])
     effect = Watched(chosen(orders), stops, unknown=orders["unknown"])
 
     def moment(name: str, job: Job) -> None:

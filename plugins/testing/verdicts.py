@@ -97,9 +97,9 @@ def _completed(info: EffectInfo, point: Point, played: Played) -> str | None:
             "the job is completed, and the outside world never saw it. Return only when the work is durable "
             "(committed, or flushed and fsynced)"
         )
-    if info.delivery in ("keyed", "probed") and point in (AFTER_EFFECT, TIMED_OUT, STALE_AFTER):
+    if info.delivery in ("keyed", "probed") and point in (AFTER_EFFECT, TIMED_OUT):
         first = next(iter(played.outcomes()), played.outcome)
-        if point is not STALE_AFTER and canonical(first) != canonical(played.outcome):
+        if canonical(first) != canonical(played.outcome):
             return (
                 f"the first answer was {canonical(first):.200}, and the receipt says "
                 f"{canonical(played.outcome):.200}: return what the receiver stored for the key, so that a replay "

@@ -2,6 +2,7 @@
 
 import pytest
 from fencepost.plugins.testing import POINTS, CrashKitError, EffectCase, make_request
+from fencepost.plugins.testing.scenarios import Scenario
 
 DELIVERIES = ("pure", "local", "keyed", "probed", "once")
 
@@ -35,6 +36,11 @@ def subject(tmp_path, monkeypatch):
 
     make.files = files
     return make
+
+
+def play(case, point, tmp_path):
+    """One row as the kit plays it, before it is judged."""
+    return Scenario(case._subject(), POINTS[point], mark=None, id="a", store=str(tmp_path / "jobs")).play()
 
 
 def options_for(subject, delivery):
@@ -149,6 +155,30 @@ def test_a_pure_effect_that_is_not_pure_is_found(subject, how, says):
 def test_a_pure_effect_that_answers_otherwise_is_found_by_its_receipt_too(subject):
     with pytest.raises(CrashKitError, match="did not give the same outcome again"):
         subject("impure-process", "faulty", settings={}, observed=None).check("after-receipt")
+
+
+def test_a_receiver_that_cannot_say_for_a_while_is_asked_again_and_nothing_is_applied(subject, tmp_path):
+    played = play(subject("good-probed"), "reconcile-unknown", tmp_path)
+    assert played.answers() == ["Unknown", "Applied"]
+    assert (len(played.outcomes()), played.seen, played.state) == (1, 1, "completed")
+
+
+def test_a_job_that_is_delivered_again_meets_a_worker_again(subject, tmp_path):
+    played = play(subject("good-keyed"), "redelivery", tmp_path)
+    assert sum("worker" in report for report in played.reports) == 2
+    assert (len(played.outcomes()), played.seen) == (1, 1)
+
+
+def test_a_world_that_forgets_is_no_proof(subject):
+    counts = iter([5, 3])
+    with pytest.raises(CrashKitError, match=r"observed\(\) went down by 2"):
+        subject("good-keyed", observed=lambda: next(counts)).check("after-claim")
+
+
+def test_a_pure_effect_that_the_world_saw_is_found(subject):
+    counts = iter([0, 1])
+    with pytest.raises(CrashKitError, match="the outside world saw something of a pure effect"):
+        subject("good-pure", settings={}, observed=lambda: next(counts)).check("undisturbed")
 
 
 # -- What the author must give --
