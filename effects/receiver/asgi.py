@@ -26,7 +26,7 @@ class ReceiverMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, in a thread: the service's work may take its time."""
         path = _path(scope) if scope["type"] == "http" else ""
-        if scope["type"] != "http" or not self._receiver.owns(path):
+        if scope["type"] != "http" or not self._receiver.owns(scope["method"], path):
             await self._app(scope, receive, send)
             return
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]

@@ -81,9 +81,9 @@ class Receiver:
         self._next_forget = 0.0
         self._forgetting = threading.Lock()
 
-    def owns(self, path: str) -> bool:
-        """Whether requests for this path are the receiver's to answer."""
-        return path.rstrip("/") == self._base or self._question(path) is not None
+    def owns(self, method: str, path: str) -> bool:
+        """Whether such a request is the receiver's to answer; a service may have, say, a GET at the same path."""
+        return (method in METHODS and self._is_base(path)) or self._question(path) is not None
 
     def head(self, method: str, path: str, headers: Headers) -> Answer | None:
         """The answer to a request, if its head is enough to give it; None: read the body, and call ``deliver``.
@@ -91,12 +91,12 @@ class Receiver:
         ``path`` is as it was sent, without the query.
         """
         headers = list(headers)
-        if not self.owns(path):
+        question = self._question(path)
+        if question is None and not self._is_base(path):
             return problem(404, "not-found", "There is nothing here.")
         if not self._may(headers):
             challenge = (("WWW-Authenticate", "Bearer"),)
             return problem(401, "unauthorized", "The bearer token is missing or wrong.", headers=challenge)
-        question = self._question(path)
         if question is not None:
             if method not in ("GET", "HEAD"):
                 return _not_allowed("GET, HEAD")
@@ -166,6 +166,9 @@ class Receiver:
                 forget(connection, before_ms=before_ms, paramstyle=self._paramstyle)
             finally:
                 self._forgetting.release()
+
+    def _is_base(self, path: str) -> bool:
+        return path.rstrip("/") == self._base
 
     def _question(self, path: str) -> str | None:
         """What a path below the well-known one asks for: a key, or "" for the declaration; None: it is another path."""

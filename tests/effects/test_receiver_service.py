@@ -198,13 +198,11 @@ def test_large_bodies_are_refused_at_the_bound(serve):
     assert len(service.bodies()) == 1
 
 
-def test_methods_that_mean_nothing_here_are_refused(serve):
+def test_the_well_known_paths_are_only_asked(serve):
     _, ask = serve()
-    refused = ask("DELETE", "/orders")
-    assert (refused.status_code, kind(refused)) == (405, "method-not-allowed")
-    assert refused.headers["allow"] == "POST, PUT, PATCH"
     refused = ask("POST", WELL_KNOWN)
-    assert (refused.status_code, refused.headers["allow"]) == (405, "GET, HEAD")
+    assert (refused.status_code, kind(refused)) == (405, "method-not-allowed")
+    assert refused.headers["allow"] == "GET, HEAD"
     head = ask("HEAD", WELL_KNOWN)
     assert (head.status_code, head.content) == (200, b"")
 
@@ -229,7 +227,7 @@ def test_the_application_answers_all_that_is_not_the_receivers(tmp_path):
         async with httpx.AsyncClient(transport=transport, base_url="http://service") as client:
             return (await client.get(path)).text
 
-    for path in ("/", "/orders/17", "/orders-of-others", "/.well-known/fencepost-receiver"):
+    for path in ("/", "/orders", "/orders/17", "/orders-of-others", "/.well-known/fencepost-receiver"):
         assert asyncio.run(ask(path)) == f"the application: {path}"
 
 
@@ -334,6 +332,16 @@ def test_what_is_no_clear_http_is_a_problem_and_ends_the_connection(server, requ
     assert b"application/problem+json" in head
     assert json.loads(body)["status"] == status
     assert service.bodies() == []
+
+
+def test_what_is_not_the_receivers_is_refused(server):
+    _, listening = server
+    with plain_client() as client:
+        refused = client.get(f"{listening.url}/orders")
+        assert (refused.status_code, kind(refused)) == (405, "method-not-allowed")
+        assert refused.headers["allow"] == "POST, PUT, PATCH"
+        unknown = client.post(f"{listening.url}/others", content=BODY, headers=headers(BODY))
+        assert (unknown.status_code, kind(unknown)) == (404, "not-found")
 
 
 def test_a_body_that_is_cut_short_delivers_nothing(server):
