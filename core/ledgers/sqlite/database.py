@@ -1,4 +1,4 @@
-"""Connections to one SQLite file: one per thread and process, and the transactions on them."""
+"""One SQLite file: its connections, one for each thread, and the transactions on them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Final, Literal
@@ -16,7 +16,7 @@ from typing import Final, Literal
 from ...errors import InvalidInput, LedgerBusy, LedgerFailed, LedgerSealed
 from ..statements import load
 from .errors import translate
-from .migrations import migrate
+from .migrations import migrate, migrate_within
 from .transaction import Transaction
 
 Synchronous = Literal["FULL", "NORMAL", "OFF"]
@@ -32,9 +32,6 @@ _SYNCHRONOUS: Final[dict[Synchronous, str]] = {
 _CACHED_STATEMENTS: Final = 256
 _WAL_RETRY_S: Final = 0.005
 
-_INHERITED: Final[list[sqlite3.Connection]] = []
-"""Connections that came over a fork. A child must never close them: that would be done in the parent's file."""
-
 
 @cache
 def statements() -> Mapping[str, str]:
@@ -43,35 +40,22 @@ def statements() -> Mapping[str, str]:
 
 
 class Handle:
-    """A connection, and the lock that is held while it works, so that ``close`` never pulls it away."""
+    """A connection, and the lock that is held while it works, so that nobody closes it under its thread."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
         self.lock = threading.Lock()
-        self._pid = os.getpid()
+        self.open = True
 
     def close(self) -> None:
         """Close the connection once it rests."""
         with self.lock:
+            self.open = False
             self.connection.close()
 
     def __del__(self) -> None:
         # Reached when the thread has ended: its connection ends with it.
-        if self._pid == os.getpid():
-            self.connection.close()
-        else:
-            _INHERITED.append(self.connection)
-
-
-class _Process:
-    """What one process holds open; a forked child starts with a new one."""
-
-    def __init__(self) -> None:
-        self.pid = os.getpid()
-        self.writing = threading.Lock()
-        self.opening = threading.Lock()
-        self.handles: weakref.WeakSet[Handle] = weakref.WeakSet()
-        self.thread = threading.local()
+        self.connection.close()
 
 
 class Database:
@@ -88,22 +72,21 @@ class Database:
         self.path: Final = path
         self._synchronous: Final = synchronous
         self._busy_timeout_ms: Final = busy_timeout_ms
-        self._process = _Process()
+        # Taken in this order, then the lock of one handle.
+        self._writing = threading.Lock()
+        self._opening = threading.Lock()
+        self._handles: weakref.WeakSet[Handle] = weakref.WeakSet()
+        self._thread = threading.local()
         self._identity: tuple[int, int] | None = None
+        self._pid = os.getpid()
         self._closed = False
+        _LIVE.add(self)
 
     # -- transactions --
 
-    @contextmanager
-    def read(self) -> Iterator[Transaction]:
+    def read(self) -> AbstractContextManager[Transaction]:
         """A transaction that reads: all of it sees one moment, and nobody waits for it."""
-        handle = self._handle()
-        with handle.lock:
-            try:
-                with _transaction(handle.connection, "BEGIN"):
-                    yield Transaction(handle.connection, statements(), self.path)
-            except (sqlite3.Error, UnicodeError, OverflowError) as error:
-                raise translate(error, self.path) from error
+        return self._transaction("BEGIN")
 
     @contextmanager
     def write(self, *, even_sealed: bool = False) -> Iterator[Transaction]:
@@ -113,24 +96,16 @@ class Database:
             LedgerBusy: the lock was not had in time.
             LedgerSealed: the ledger has moved.
         """
-        process = self._this_process()
         # Threads of one process queue here: SQLite's own waiting sleeps in steps of up to 100 ms.
-        if not process.writing.acquire(timeout=self._busy_timeout_ms / 1_000):
+        if not self._writing.acquire(timeout=self._busy_timeout_ms / 1_000):
             raise LedgerBusy(f"{self.path}: another thread held the write lock for too long; try again")
         try:
-            handle = self._handle()
-            with handle.lock:
-                try:
-                    self.check_file()
-                    with _transaction(handle.connection, "BEGIN IMMEDIATE"):
-                        transaction = Transaction(handle.connection, statements(), self.path)
-                        if not even_sealed:
-                            refuse_sealed(transaction)
-                        yield transaction
-                except (sqlite3.Error, UnicodeError, OverflowError) as error:
-                    raise translate(error, self.path) from error
+            with self._transaction("BEGIN IMMEDIATE") as transaction:
+                if not even_sealed:
+                    refuse_sealed(transaction)
+                yield transaction
         finally:
-            process.writing.release()
+            self._writing.release()
 
     @contextmanager
     def join(self, connection: object) -> Iterator[Transaction]:
@@ -141,7 +116,6 @@ class Database:
         """
         if not isinstance(connection, sqlite3.Connection):
             raise InvalidInput(f"connection must be a sqlite3.Connection, not {type(connection).__name__}")
-        self._handle()  # makes the ledger where it is absent
         text_factory = connection.text_factory
         connection.text_factory = str
         try:
@@ -154,6 +128,7 @@ class Database:
                 connection.execute("BEGIN IMMEDIATE")  # as sqlite3 would before their own first change
             transaction = Transaction(connection, statements(), self.path)
             with transaction.savepoint():
+                migrate_within(connection, self.path)
                 refuse_sealed(transaction)
                 yield transaction
         except (sqlite3.Error, UnicodeError, OverflowError) as error:
@@ -161,51 +136,67 @@ class Database:
         finally:
             connection.text_factory = text_factory
 
-    # -- the file --
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[Transaction]:
+        handle = self._hold()
+        connection = handle.connection
+        try:
+            self.check_file()
+            connection.execute(begin)
+            try:
+                yield Transaction(connection, statements(), self.path)
+                connection.execute("COMMIT")
+            except BaseException:
+                # A trigger or a full disk may have ended the transaction already.
+                if connection.in_transaction:
+                    with suppress(sqlite3.Error):  # the first error is the one to tell
+                        connection.execute("ROLLBACK")
+                raise
+        except (sqlite3.Error, UnicodeError, OverflowError) as error:
+            raise translate(error, self.path) from error
+        finally:
+            handle.lock.release()
 
-    def check_file(self) -> None:
-        """Raise LedgerFailed if another file, or none, stands where this one was opened."""
-        if self._identity is not None and _identity(self.path) != self._identity:
-            raise LedgerFailed(
-                f"{self.path}: the file was removed or replaced since it was opened; whatever goes into the old one "
-                "is lost. Open the ledger anew, and replace it only while no program has it open"
-            )
+    # -- connections --
 
     def open_handle(self) -> Handle:
         """A connection of its own, apart from the threads'."""
-        process = self._this_process()
-        with process.opening:
+        with self._opening:
             if self._closed:
                 raise LedgerFailed(f"{self.path}: this ledger was closed; open it anew")
+            if self._pid != os.getpid():
+                # A fork that Python was not told of: see _before_fork for what would go wrong.
+                raise LedgerFailed(
+                    f"{self.path}: this process was forked from one that had the ledger open, by other means than "
+                    "os.fork; open ledgers after such a fork only"
+                )
             try:
                 handle = Handle(self._connect())
             except (sqlite3.Error, OSError) as error:
                 raise translate(error, self.path) from error
-            process.handles.add(handle)
+            self._handles.add(handle)
         return handle
 
     def close(self) -> None:
-        """Close every connection of this process, each when it rests."""
-        process = self._this_process()
-        with process.opening:
+        """Close every connection, each when it rests; the ledger cannot be used again."""
+        with self._opening:
             self._closed = True
-            handles = list(process.handles)
-        for handle in handles:
+            self._close_handles()
+
+    def _hold(self) -> Handle:
+        """The connection of this thread, with its lock taken."""
+        while True:
+            handle: Handle | None = getattr(self._thread, "handle", None)
+            if handle is None or not handle.open or self._pid != os.getpid():
+                handle = self._thread.handle = self.open_handle()
+            handle.lock.acquire()
+            if handle.open:
+                return handle
+            handle.lock.release()  # closed in between: by close(), or for a fork
+
+    def _close_handles(self) -> None:
+        for handle in list(self._handles):
             handle.close()
-
-    def _this_process(self) -> _Process:
-        if self._process.pid != os.getpid():
-            self._process = _Process()
-        return self._process
-
-    def _handle(self) -> Handle:
-        process = self._this_process()
-        handle: Handle | None = getattr(process.thread, "handle", None)
-        if handle is None:
-            handle = process.thread.handle = self.open_handle()
-        elif self._closed:
-            raise LedgerFailed(f"{self.path}: this ledger was closed; open it anew")
-        return handle
 
     def _connect(self) -> sqlite3.Connection:
         _make(self.path)
@@ -214,7 +205,7 @@ class Database:
             uri=True,
             timeout=self._busy_timeout_ms / 1_000,
             isolation_level=None,
-            # Only close() and the end of a thread reach into another thread's connection, under its lock.
+            # Only what closes a connection reaches into another thread's, under its lock.
             check_same_thread=False,
             cached_statements=_CACHED_STATEMENTS,
         )
@@ -246,6 +237,16 @@ class Database:
                     raise
                 time.sleep(_WAL_RETRY_S)
 
+    # -- the file --
+
+    def check_file(self) -> None:
+        """Raise LedgerFailed if another file, or none, stands where this one was opened."""
+        if self._identity is not None and _identity(self.path) != self._identity:
+            raise LedgerFailed(
+                f"{self.path}: the file was removed or replaced since it was opened; whatever goes into the old one "
+                "is lost. Open the ledger anew, and replace it only while no program has it open"
+            )
+
     def _check_same_file(self, connection: sqlite3.Connection) -> None:
         files = {name: file for _, name, file in connection.execute("PRAGMA database_list").fetchall()}
         main = files.get("main") or None
@@ -254,19 +255,46 @@ class Database:
                 f"the connection is to {main or 'no file'}, not to {self.path}: a transaction spans one file"
             )
 
+    # -- forks --
 
-@contextmanager
-def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[None]:
-    connection.execute(begin)
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        # A trigger or a full disk may have ended the transaction already.
-        if connection.in_transaction:
-            with suppress(sqlite3.Error):  # the first error is the one to tell
-                connection.execute("ROLLBACK")
-        raise
+    def before_fork(self) -> None:
+        """Let every transaction end, and close every connection; the locks stay taken until ``after_fork``."""
+        self._writing.acquire()
+        self._opening.acquire()
+        self._close_handles()
+
+    def after_fork(self) -> None:
+        """Go on, in the parent and in the child: each opens connections of its own when it needs them."""
+        self._pid = os.getpid()
+        self._opening.release()
+        self._writing.release()
+
+
+_LIVE: Final[weakref.WeakSet[Database]] = weakref.WeakSet()
+_FORKING: Final[list[Database]] = []
+_ONE_FORK_AT_A_TIME: Final = threading.Lock()
+
+
+def _before_fork() -> None:
+    """No connection may be open across a fork, not even one that the child never touches.
+
+    SQLite notes in memory which locks the process holds on a file. A child inherits the note but not the locks:
+    its own new connection then takes none, and when the parent closes its last one, it deletes the log that the
+    child goes on writing to. Every commit of the child is lost without an error.
+    """
+    _ONE_FORK_AT_A_TIME.acquire()
+    _FORKING.extend(_LIVE)
+    for database in _FORKING:
+        database.before_fork()
+
+
+def _after_fork() -> None:
+    while _FORKING:
+        _FORKING.pop().after_fork()
+    _ONE_FORK_AT_A_TIME.release()
+
+
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 
 
 def refuse_sealed(transaction: Transaction) -> None:
@@ -280,8 +308,7 @@ def refuse_sealed(transaction: Transaction) -> None:
 
 def _make(path: str) -> None:
     """Make an empty file that only its owner can read, where there is none."""
-    folder = os.path.dirname(path)
-    os.makedirs(folder, mode=0o700, exist_ok=True)
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     with suppress(FileExistsError):
         # Only a file that this call has made is closed here: closing any other descriptor of a database
         # drops the locks that SQLite holds on it in this process.

@@ -88,20 +88,23 @@ class Watch:
 
     def _changed(self) -> bool:
         self._database.check_file()
-        version = self._version()
-        return self._marked != version
+        return self._version() != self._marked
 
     def _version(self) -> int:
-        handle = self._handle or self._open()
-        with handle.lock:
-            try:
-                row = handle.connection.execute("PRAGMA data_version").fetchone()
-            except sqlite3.Error as error:
-                raise translate(error, self._database.path) from error
-        return int(row[0])
+        """The data_version, which means something only beside another of the same connection."""
+        while True:
+            handle = self._handle
+            if handle is None or not handle.open:
+                handle = self._open()
+            with handle.lock:
+                if handle.open:
+                    try:
+                        return int(handle.connection.execute("PRAGMA data_version").fetchone()[0])
+                    except sqlite3.Error as error:
+                        raise translate(error, self._database.path) from error
 
     def _open(self) -> Handle:
         with self._opening:
-            if self._handle is None:
-                self._handle = self._database.open_handle()
+            if self._handle is None or not self._handle.open:
+                self._handle, self._marked = self._database.open_handle(), None
             return self._handle

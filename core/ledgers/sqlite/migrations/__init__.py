@@ -40,23 +40,17 @@ def schema_version(connection: sqlite3.Connection) -> int:
 
 
 def migrate(connection: sqlite3.Connection, path: str, folder: Path = FOLDER) -> None:
-    """Bring the schema up to date; does nothing, and writes nothing, where it is.
+    """Bring the schema up to date; does nothing, and takes no lock, where it is.
 
     Raises:
         LedgerVersion: made by a newer program.
     """
-    files = migrations(folder)
-    if _is_current(connection, path, len(files)):
+    if _is_current(connection, path, migrations(folder)):
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
         # Asked again under the lock: another process may just have done it.
-        if not _is_current(connection, path, len(files)):
-            for number, file in enumerate(files, 1):
-                if number > schema_version(connection):
-                    for statement in _statements(file.read_text("utf-8")):
-                        connection.execute(statement)
-                    connection.execute(_RECORD, (number,))
+        migrate_within(connection, path, folder)
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
@@ -64,8 +58,20 @@ def migrate(connection: sqlite3.Connection, path: str, folder: Path = FOLDER) ->
         raise
 
 
-def _is_current(connection: sqlite3.Connection, path: str, latest: int) -> bool:
-    found = schema_version(connection)
+def migrate_within(connection: sqlite3.Connection, path: str, folder: Path = FOLDER) -> None:
+    """The same, as a part of the transaction that is open."""
+    files = migrations(folder)
+    if _is_current(connection, path, files):
+        return
+    for number, file in enumerate(files, 1):
+        if number > schema_version(connection):
+            for statement in _statements(file.read_text("utf-8")):
+                connection.execute(statement)
+            connection.execute(_RECORD, (number,))
+
+
+def _is_current(connection: sqlite3.Connection, path: str, files: list[Path]) -> bool:
+    found, latest = schema_version(connection), len(files)
     if found > latest:
         raise LedgerVersion(
             f"{path}: its schema has version {found}, this program knows {latest} and older; "
