@@ -365,6 +365,13 @@ class Ledger(Protocol):
     def export_rows(self, *, after: str | None = None, limit: int = 1000) -> Export:
         """Everything that is kept, in pages; stable once the ledger is sealed."""
 
+    def check_room(self, rows: Iterable[Row]) -> None:
+        """Whether a ledger that holds all of these rows, and no others, is one of this kind; stores nothing.
+
+        Raises:
+            LimitExceeded: together they are more than it carries.
+        """
+
     def import_rows(self, rows: Sequence[Row]) -> int:
         """Store rows as they are, in one commit; those that are there already, equal, are passed over.
 

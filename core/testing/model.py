@@ -6,7 +6,7 @@ keeps what its ``Capabilities`` say, so that it can imitate any kind of ledger. 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -53,6 +53,9 @@ class ModelLedger(ModelJobs):
                 [self._store.row(id) for id in ids[start : start + limit]],
                 str(start + limit) if more else None,
             )
+
+    def check_room(self, rows: Iterable[Row]) -> None:
+        pass
 
     def import_rows(self, rows: Sequence[Row]) -> int:
         with self._store.writing():

@@ -31,7 +31,7 @@ from ...ledger import AuditEntry, Capabilities, Enqueued, Export, Fire, Page, Ro
 from ...overview import QueueCounts
 from ...receipts import Published, Receipt, Settled, Settlement, check_outcome, conflict
 from ..folder_watch import FolderWatch
-from .rows import Purged, kept
+from .rows import Purged, encode, kept
 from .store import SEAL, Store, refuse_sealed
 from .table import Table
 
@@ -362,9 +362,7 @@ class DirectoryLedger:
             if job is None or job.state != moves.DEAD:
                 return False
             now_ms = self._clock() if now_ms is None else now_ms
-            self._store.record(
-                AuditEntry(now_ms, "purge", id, actor, reason, job.state, None, job.version)
-            )
+            self._store.record(AuditEntry(now_ms, "purge", id, actor, reason, job.state, None, job.version))
             table.purge(id)
         return True
 
@@ -499,6 +497,20 @@ class DirectoryLedger:
                 for id in ids[start : start + limit]
             ]
         return Export(rows, str(start + limit) if start + limit < len(ids) else None)
+
+    def check_room(self, rows: Iterable[Row]) -> None:
+        """By the size of jobs.json with all of them in it."""
+        size = 0
+        for row in rows:
+            if row.job is not None:
+                size += len(encode(kept(row.job))) + 2
+            elif row.purged_version is not None:
+                size += len(encode(Purged(row.id, row.purged_version))) + 2
+            if size > MAX_DOCUMENT_BYTES - RESERVE_BYTES:
+                raise LimitExceeded(
+                    f"{self.location}: a directory ledger carries {MAX_DOCUMENT_BYTES - RESERVE_BYTES:,} bytes of "
+                    "jobs, and these are more; nothing was stored. Copy to an SQL ledger"
+                )
 
     def import_rows(self, rows: Sequence[Row]) -> int:
         """Inputs and receipts first, then the jobs in one write."""

@@ -359,6 +359,9 @@ class SqliteLedger:
         with self._database.read() as transaction:
             return transfer.export_rows(transaction, after, limit)
 
+    def check_room(self, rows: Iterable[Row]) -> None:
+        """There is room for as many as the disk has."""
+
     def import_rows(self, rows: Sequence[Row]) -> int:
         """In one transaction."""
         with self._database.write() as transaction:

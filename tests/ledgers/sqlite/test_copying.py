@@ -1,0 +1,269 @@
+"""Copying a whole ledger: directory to SQLite and back, crashes on the way, and what a destination cannot keep."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from fencepost.core import (
+    IdentityConflict,
+    InvalidInput,
+    Ledger,
+    LedgerBusy,
+    LedgerSealed,
+    LimitExceeded,
+    NewJob,
+    Receipt,
+    Row,
+    Schedule,
+    Stamps,
+    Unsupported,
+    open_ledger,
+)
+from fencepost.core.copying import copy_ledger
+from fencepost.core.inputs import text_sha256
+
+Kinds = tuple[str, str]
+DIRECTORY, SQLITE = "store", "jobs.db"
+
+
+@pytest.fixture
+def open_store(tmp_path: Path) -> Iterator[Callable[[str], Ledger]]:
+    opened: list[Ledger] = []
+
+    def open_one(name: str) -> Ledger:
+        opened.append(open_ledger(tmp_path / name))
+        return opened[-1]
+
+    yield open_one
+    for ledger in opened:
+        ledger.close()
+
+
+def fill(ledger: Ledger, count: int = 30) -> None:
+    """Jobs in all states, a purged id, and an input that is bound to it."""
+    stamps = Stamps(visibility_timeout_s=0.5, max_attempts=7, dead_letter_retention_s=60)
+    jobs = [NewJob(f"job-{n:04}", f"text\0 of {n} ü", priority=n % 3, stamps=stamps) for n in range(count)]
+    ledger.enqueue(jobs, now_ms=1_000)
+    ledger.enqueue(
+        [NewJob("later", "text", queue="mail", run_at_ms=9_000, expires_at_ms=99_000)], now_ms=1_000
+    )
+    claimed = ledger.claim(
+        claimant="me", lease_ms=100, max_attempts=3, limit=12, queues=["default"], now_ms=2_000
+    )
+    for place, job in enumerate(claimed):
+        if place < 4:
+            ledger.publish(
+                Receipt(job.id, text_sha256(dict(texts(ledger, [job.id]))[job.id]), {"z": 1, "a": [2]})
+            )
+        if place < 3:
+            ledger.complete(job.id, job.version, now_ms=2_010)
+        elif place < 6:
+            ledger.fail(job.id, job.version, error=f"no {place}", now_ms=2_020)
+        elif place < 8:
+            ledger.hold(job.id, job.version, error="who knows", now_ms=2_030)
+        elif place < 10:
+            ledger.retry(job.id, job.version, run_at_ms=8_000, error="again", max_attempts=3, now_ms=2_040)
+    ledger.purge(claimed[5].id, now_ms=2_050)
+
+
+def texts(ledger: Ledger, ids: list[str]) -> Iterator[tuple[str, str]]:
+    return ((id, item.text) for id, item in ledger.read_inputs(ids).items())
+
+
+def rows(ledger: Ledger) -> list[Row]:
+    found: list[Row] = []
+    after: str | None = None
+    while True:
+        page = ledger.export_rows(after=after, limit=7)
+        found += page.rows
+        after = page.next
+        if after is None:
+            return found
+
+
+def contents(ledger: Ledger) -> list[tuple[object, ...]]:
+    """All that every kind of ledger keeps, jobs in order of enqueue; kinds differ in where purged ids stand."""
+    return [
+        (
+            row.id,
+            None if row.job is None else (row.job.state, row.job.version, row.job.attempts, row.job.queue,
+             row.job.priority, row.job.run_at_ms, row.job.expires_at_ms, row.job.last_error, row.job.stamps),
+            row.purged_version,
+            row.input,
+            None if row.receipt is None else row.receipt.document(),
+        )
+        for row in sorted(rows(ledger), key=lambda row: (row.job is None, row.id if row.job is None else ""))
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("source_name", "destination_name"), [(DIRECTORY, SQLITE), (SQLITE, DIRECTORY), (SQLITE, "other.db")]
+)
+def test_everything_arrives_as_it_was(
+    open_store: Callable[[str], Ledger], source_name: str, destination_name: str
+) -> None:
+    source, destination = open_store(source_name), open_store(destination_name)
+    fill(source)
+    before = contents(source)
+    copied = copy_ledger(source, destination, now_ms=5_000)
+    assert contents(destination) == before
+    assert destination.counts() == source.counts()
+    assert (copied.rows, copied.new) == (31, 31)
+    again = copy_ledger(source, destination, now_ms=5_000)
+    assert (again.rows, again.new) == (31, 0)
+    assert contents(destination) == before
+
+
+def test_the_jobs_go_on_in_the_destination_and_not_in_the_source(open_store: Callable[[str], Ledger]) -> None:
+    source, destination = open_store(DIRECTORY), open_store(SQLITE)
+    fill(source)
+    copy_ledger(source, destination, actor="ops", now_ms=5_000)
+    with pytest.raises(LedgerSealed, match=r"jobs\.db"):
+        source.claim(claimant="me", lease_ms=100, max_attempts=3, now_ms=6_000)
+    assert source.audit()[-1].action == "seal"
+    claimed = destination.claim(claimant="me", lease_ms=100, max_attempts=3, limit=40, now_ms=9_000)
+    # All but the completed, the dead, the held and the purged; two that were running have been reclaimed.
+    assert len(claimed) == 31 - 3 - 3 - 2
+    # The delayed ones have become ready, in the order of their run_at among their priority.
+    assert [job.priority for job in claimed] == sorted((job.priority for job in claimed), reverse=True)
+
+
+def test_a_live_lease_is_refused_and_nothing_is_sealed(open_store: Callable[[str], Ledger]) -> None:
+    source, destination = open_store(SQLITE), open_store(DIRECTORY)
+    fill(source)
+    with pytest.raises(LedgerBusy, match="live leases"):
+        copy_ledger(source, destination, now_ms=2_050)
+    assert source.sealed_for() is None
+    assert rows(destination) == []
+
+
+CRASH = """
+import os, signal, sys
+from fencepost.core import copying, open_ledger
+
+copying.PAGE = 5
+
+def progress(passed):
+    if passed >= int(sys.argv[3]):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+with open_ledger(sys.argv[1]) as source, open_ledger(sys.argv[2]) as destination:
+    copying.copy_ledger(source, destination, now_ms=5_000, progress=progress)
+"""
+
+
+@pytest.mark.parametrize(("source_name", "destination_name"), [(DIRECTORY, SQLITE), (SQLITE, DIRECTORY)])
+def test_a_copy_that_crashed_goes_on_when_it_is_run_again(
+    open_store: Callable[[str], Ledger], tmp_path: Path, source_name: str, destination_name: str
+) -> None:
+    with open_ledger(tmp_path / source_name) as source:
+        fill(source)
+        before, ids = contents(source), [row.id for row in rows(source)]
+    for passed in (5, 10, 10, 25):
+        run = [
+            sys.executable,
+            "-c",
+            CRASH,
+            str(tmp_path / source_name),
+            str(tmp_path / destination_name),
+            str(passed),
+        ]
+        assert subprocess.run(run, check=False).returncode == -9
+    source, destination = open_store(source_name), open_store(destination_name)
+    assert {row.id for row in rows(destination)} == set(ids[:25])
+    copied = copy_ledger(source, destination, now_ms=5_000)
+    assert (copied.rows, copied.new) == (31, 6)
+    assert contents(destination) == before
+
+
+def test_a_destination_that_holds_something_else_is_refused_before_the_seal(
+    open_store: Callable[[str], Ledger],
+) -> None:
+    source, destination = open_store(DIRECTORY), open_store(SQLITE)
+    fill(source)
+    destination.enqueue([NewJob("other", "text")])
+    with pytest.raises(IdentityConflict, match="'other'"):
+        copy_ledger(source, destination, now_ms=5_000)
+    assert source.sealed_for() is None
+
+
+def test_a_destination_that_has_gone_on_is_not_overwritten(open_store: Callable[[str], Ledger]) -> None:
+    source, destination = open_store(DIRECTORY), open_store(SQLITE)
+    fill(source)
+    copy_ledger(source, destination, now_ms=5_000)
+    assert destination.claim(claimant="me", lease_ms=100, max_attempts=3, now_ms=9_000)
+    after = contents(destination)
+    with pytest.raises(IdentityConflict, match="is there already"):
+        copy_ledger(source, destination, now_ms=9_000)
+    assert contents(destination) == after
+
+
+def test_a_source_goes_to_one_destination_only(open_store: Callable[[str], Ledger]) -> None:
+    source = open_store(DIRECTORY)
+    fill(source)
+    copy_ledger(source, open_store(SQLITE), now_ms=5_000)
+    with pytest.raises(LedgerSealed, match=r"jobs\.db"):
+        copy_ledger(source, open_store("other.db"), now_ms=5_000)
+
+
+def test_a_ledger_that_was_moved_on_is_no_destination(open_store: Callable[[str], Ledger]) -> None:
+    first, second, third = open_store(DIRECTORY), open_store(SQLITE), open_store("other.db")
+    fill(first)
+    copy_ledger(first, second, now_ms=5_000)
+    copy_ledger(second, third, now_ms=5_000)
+    with pytest.raises(LedgerSealed, match=r"other\.db"):
+        copy_ledger(first, second, now_ms=5_000)
+
+
+def test_a_ledger_is_not_copied_to_itself(open_store: Callable[[str], Ledger]) -> None:
+    with pytest.raises(InvalidInput, match="itself"):
+        copy_ledger(open_store(SQLITE), open_store(SQLITE))
+
+
+def test_schedules_and_pauses_go_along_with_their_phase(open_store: Callable[[str], Ledger]) -> None:
+    source, destination = open_store(SQLITE), open_store("other.db")
+    stamps = Stamps(max_attempts=2)
+    source.register_schedule(
+        Schedule("nightly", "@every 1h", "text", expires_s=5, stamps=stamps), now_ms=1_000
+    )
+    source.pause("mail", now_ms=0)
+    source.tick(now_ms=3_601_000)
+    copied = copy_ledger(source, destination, now_ms=3_700_000)
+    assert (copied.schedules, copied.paused) == (1, 1)
+    assert destination.schedules() == source.schedules()
+    assert destination.soonest() == 7_201_000
+    assert destination.paused() == ["mail"]
+    assert [fire.id for fire in destination.tick(now_ms=7_201_000)] == ["nightly-7201000"]
+    with pytest.raises(LedgerSealed):
+        source.tick(now_ms=7_201_000)
+
+
+def test_schedules_that_a_directory_cannot_keep_are_refused_by_name_before_the_seal(
+    open_store: Callable[[str], Ledger],
+) -> None:
+    source, destination = open_store(SQLITE), open_store(DIRECTORY)
+    source.register_schedule(Schedule("nightly", "@every 1h", "text"), now_ms=0)
+    source.pause("mail", now_ms=0)
+    with pytest.raises(Unsupported, match=r"schedule 'nightly', pause of queue 'mail'"):
+        copy_ledger(source, destination, now_ms=0)
+    assert source.sealed_for() is None
+    source.unregister_schedule("nightly")
+    source.resume("mail", now_ms=0)
+    copy_ledger(source, destination, now_ms=0)
+
+
+def test_more_than_a_directory_carries_is_refused_before_the_first_row(
+    open_store: Callable[[str], Ledger], tmp_path: Path
+) -> None:
+    source, destination = open_store(SQLITE), open_store(DIRECTORY)
+    for start in range(0, 40_000, 10_000):
+        source.enqueue([NewJob(f"job-{n}", "text") for n in range(start, start + 10_000)], now_ms=0)
+    with pytest.raises(LimitExceeded, match=r"bytes"):
+        copy_ledger(source, destination, now_ms=0)
+    assert source.sealed_for() is None
+    assert rows(destination) == []
+    assert list((tmp_path / DIRECTORY / "inputs").glob("*")) == []
