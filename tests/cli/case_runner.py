@@ -28,7 +28,7 @@ import tempfile
 from typing import Any
 
 
-def content(spec):
+def content(spec: Any) -> bytes:
     if isinstance(spec, str):
         return spec.encode()
     if "json" in spec:
@@ -48,8 +48,9 @@ def content(spec):
     return "".join(out).encode()
 
 
-def documents(text):
-    decoder, found, at = json.JSONDecoder(), [], 0
+def documents(text: str) -> list[Any]:
+    decoder, at = json.JSONDecoder(), 0
+    found: list[Any] = []
     while True:
         while at < len(text) and text[at].isspace():
             at += 1
@@ -59,7 +60,7 @@ def documents(text):
         found.append(value)
 
 
-def same(want, got, path="$"):
+def same(want: Any, got: Any, path: str = "$") -> str | None:
     """None where got is what is wanted, else where and how they differ."""
     if isinstance(want, dict) and set(want) == {"at_least"}:
         want = want["at_least"]
@@ -81,7 +82,7 @@ def same(want, got, path="$"):
     if isinstance(want, list) and isinstance(got, list):
         if len(want) != len(got):
             return f"{path}: {len(want)} items wanted, {len(got)} found"
-        for i, (w, g) in enumerate(zip(want, got)):
+        for i, (w, g) in enumerate(zip(want, got, strict=True)):
             if fault := same(w, g, f"{path}[{i}]"):
                 return fault
         return None
@@ -90,11 +91,11 @@ def same(want, got, path="$"):
     return None
 
 
-def normal(text, store):
+def normal(text: str, store: str) -> str:
     return text.replace(os.path.realpath(store), "{store}").replace(store, "{store}")
 
 
-def run_case(case, command, ledger_suffix=""):
+def run_case(case: dict[str, Any], command: list[str], ledger_suffix: str = "") -> list[str]:
     faults = []
     with tempfile.TemporaryDirectory() as folder:
         store = os.path.join(folder, "store") + ledger_suffix
@@ -115,7 +116,9 @@ def run_case(case, command, ledger_suffix=""):
                     f.write(content(spec))
             args = [a.replace("{store}", store).replace("{dir}", folder) for a in step.get("args", [])]
             if args:
-                p = subprocess.Popen(command + args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder)
+                p = subprocess.Popen(
+                    command + args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder
+                )
                 waiting.append((n, step, p))
             if step.get("background"):
                 continue
@@ -129,7 +132,9 @@ def run_case(case, command, ledger_suffix=""):
                 where = f"step {at} {s['args'][0]}"
                 out, err = normal(out.decode("utf-8", "replace"), store), err.decode("utf-8", "replace")
                 if p.returncode != s.get("exit", 0):
-                    faults.append(f"{where}: exit {s.get('exit', 0)} wanted, {p.returncode} found; stderr {err[-200:]!r}")
+                    faults.append(
+                        f"{where}: exit {s.get('exit', 0)} wanted, {p.returncode} found; stderr {err[-200:]!r}"
+                    )
                 if "Traceback (most recent call last)" in err:
                     faults.append(f"{where}: a traceback on stderr: {err[-160:]!r}")
                 if s.get("stderr") is True and not err.strip():

@@ -68,10 +68,14 @@ def fields(job: Job) -> dict[str, Any]:
 
 def encode(entry: Job | Purged) -> bytes:
     """One object of the array, indented as an item of it."""
-    gone = isinstance(entry, Purged)
-    row = five(Job(entry.id, version=entry.version)) | {"State": PURGED} if gone else fields(entry)
-    text = json.dumps(row, ensure_ascii=False, indent=2)
+    text = json.dumps(_row(entry), ensure_ascii=False, indent=2)
     return ("  " + text.replace("\n", "\n  ")).encode("utf-8")
+
+
+def _row(entry: Job | Purged) -> dict[str, Any]:
+    if isinstance(entry, Job):
+        return fields(entry)
+    return five(Job(entry.id, version=entry.version)) | {"State": PURGED}
 
 
 def document(rows: Iterator[bytes]) -> bytes:
