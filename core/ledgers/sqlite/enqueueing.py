@@ -48,7 +48,7 @@ class _SomeKnown(Exception):
 def _add_new(transaction: Transaction, jobs: Sequence[NewJob], now_ms: int) -> None:
     """Store jobs of which none is known: the number of rows that were inserted is the proof.
 
-    An id without an input cannot have been purged, so only a dead job that lost its input has to be looked for.
+    An id without an input has neither died nor been purged, unless the ledger is corrupt: that is looked for.
     """
     if _add_inputs(transaction, jobs) != len(jobs):
         raise _SomeKnown
@@ -63,7 +63,7 @@ def _add_new(transaction: Transaction, jobs: Sequence[NewJob], now_ms: int) -> N
         key += len(alike)
     if scattered:
         added += transaction.change_many("add_job", scattered)
-    if added != len(jobs) or transaction.value("any_dead_of", {"ids": _json_ids(jobs)}) is not None:
+    if added != len(jobs) or transaction.value("any_gone_of", {"ids": _json_ids(jobs)}) is not None:
         raise _SomeKnown
 
 

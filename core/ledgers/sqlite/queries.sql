@@ -49,9 +49,13 @@ FROM json_each(?2) AS record
 WHERE true  -- tells the parser that ON CONFLICT belongs to the INSERT
 ON CONFLICT (id) DO NOTHING
 
--- name: any_dead_of
+-- name: any_gone_of
+-- A job that is dead or purged, though its input is missing. The tables are often empty: then no id is looked up.
 SELECT id FROM fencepost_dead
 WHERE EXISTS (SELECT 1 FROM fencepost_dead) AND id IN (SELECT value FROM json_each(:ids))
+UNION ALL
+SELECT id FROM fencepost_purged
+WHERE EXISTS (SELECT 1 FROM fencepost_purged) AND id IN (SELECT value FROM json_each(:ids))
 LIMIT 1
 
 -- name: known
