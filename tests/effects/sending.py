@@ -6,6 +6,8 @@ import hashlib
 from base64 import b64encode
 
 import httpx
+from fencepost.plugins import EffectRequest
+from fencepost.plugins.testing import make_request
 
 
 def plain_client() -> httpx.Client:
@@ -27,3 +29,12 @@ def headers(body: bytes, *, key: str = "fp1-abc", fence: int = 1, **more: str) -
         "content-digest": content_digest(body),
         **{name.replace("_", "-"): value for name, value in more.items()},
     }
+
+
+def request(
+    text: str = "hello", *, fence: int = 1, first_claimed_at_ms: int | None = None, now_ms: int | None = None
+) -> EffectRequest:
+    """What the effect ``remote`` is given for an attempt at a job with this text."""
+    made = make_request(text, effect="remote", fence=fence)
+    made.first_claimed_at_ms, made.now_ms = first_claimed_at_ms, now_ms
+    return made
