@@ -46,6 +46,8 @@ class Turns:
         self._tell = tell
         self._observers = observers
         self._crash = crash
+        self._fresh: tuple[str, int] | None = None
+        """The attempt whose receipt was published ahead of its settling, so that a crash could come between."""
         self._queues: list[str] = list(options.queues or ())
         self._left = options.max_jobs
         self.outstanding = 0
@@ -195,7 +197,8 @@ class Turns:
         if self._crash is not None:
             for attempt, verdict, _ in batch:
                 if isinstance(verdict, Finished):
-                    self._ledger.publish(verdict.receipt)
+                    if not self._ledger.publish(verdict.receipt).reused:
+                        self._fresh = (attempt.job.id, attempt.job.version)
                     self._crash("effect", attempt.job)
         return settlements
 
@@ -206,7 +209,8 @@ class Turns:
             if answer.conflict:
                 self._contested(attempt)
             elif answer.completed or self._was_mine(job):
-                reused = verdict.reused or (answer.reused and not attempt.effect.pure)
+                adopted = answer.reused and not attempt.effect.pure and self._fresh != (job.id, job.version)
+                reused = verdict.reused or adopted
                 self._completed(attempt, verdict, reused)
             else:
                 self._lost(job)

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 ROOMS = ("core", "plugins", "effects")
 
-VALUES = {"core.documents", "core.effect", "core.errors", "core.inputs", "core.job", "core.keys", "core.receipts",
+VALUES = {"core.filters", "core.inspection", "core.overview", "core.documents", "core.effect", "core.errors", "core.inputs", "core.job", "core.keys", "core.receipts",
           "core.texts", "core.clock", "core.spans"}  # fmt: skip
 """Pure values and rules, which every room may use."""
 
@@ -27,6 +27,9 @@ LAYERS: list[tuple[str, set[str]]] = [
     ("core.documents", {"core.errors"}),
     ("core.fields", {"core.job"}),
     ("core.policy", {"core.job"}),
+    ("core.filters", {"core.job"}),
+    ("core.overview", {"core.job"}),
+    ("core.inspection", {"core.inputs", "core.job", "core.receipts"}),
     ("core.inputs", {"core.documents", "core.errors", "core.job"}),
     ("core.receipts", VALUES),
     ("core.effect", VALUES),

@@ -469,3 +469,18 @@ def test_not_applied_is_the_only_answer_that_lets_a_probed_effect_go_ahead(ledge
     effect = Acting(delivery="probed", reconcile=lambda request: NotApplied())
     assert run(ledger, effect) == [Event("a", 3, "completed")]
     assert len(effect.applied) == 1
+
+
+def test_a_crash_point_that_is_passed_by_changes_no_event(ledger: Ledger) -> None:
+    add(ledger)
+    events: list[Event] = []
+    passed: list[str] = []
+    Worker(
+        ledger,
+        {"act": Acting()},
+        WorkerOptions(claimant="w", max_jobs=1, now_ms=NOW),
+        on_event=events.append,
+        crash=lambda point, job: passed.append(point),
+    ).run()
+    assert passed == ["claim", "effect"]
+    assert events == [Event("a", 1, "completed", reused_effect=False)]
