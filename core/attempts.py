@@ -160,7 +160,7 @@ def perform(attempt: Attempt, renew: Renew) -> Verdict:
         attempt.lose()
         return Lost()
     except Retry as signal:
-        return Failed(describe(signal), after_s=signal.after_s)
+        return Failed(describe(signal), after_s=signal.after_s, unknown=asking)
     except Reject as signal:
         return Rejected(describe(signal))
     except Hold as signal:

@@ -309,7 +309,10 @@ def test_probed_adopts_what_the_receiver_has_applied(ledger: Ledger) -> None:
     assert ledger.receipts(["a"])["a"].outcome == {"done": "earlier"}
 
 
-@pytest.mark.parametrize("doubt", [lambda request: Unknown("it sleeps"), raising(OSError("unreachable"))])
+@pytest.mark.parametrize(
+    "doubt",
+    [lambda request: Unknown("it sleeps"), raising(OSError("unreachable")), raising(Retry(after_s=0))],
+)
 def test_probed_never_applies_in_doubt_and_is_held_at_last(ledger: Ledger, doubt: Any) -> None:
     add(ledger, stamps=Stamps(max_attempts=3))
     run(ledger, Acting(raising(Retry(after_s=0)), delivery="probed"), max_jobs=1)
