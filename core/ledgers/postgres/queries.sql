@@ -377,12 +377,12 @@ SELECT * FROM live UNION ALL SELECT * FROM dead
 -- name: move
 UPDATE {schema}.fencepost_jobs
 SET
-    state = %(state)s,
+    state = %(state)s::text,
     version = %(version)s,
     lease_until_ms = %(lease_until_ms)s,
     attempts = %(attempts)s,
-    run_at_ms = %(run_at_ms)s,
-    waiting = (%(state)s = 'queued' AND %(run_at_ms)s::bigint IS NOT NULL),
+    run_at_ms = %(run_at_ms)s::bigint,
+    waiting = (%(state)s::text = 'queued' AND %(run_at_ms)s::bigint IS NOT NULL),
     started_at_ms = %(started_at_ms)s,
     completed_at_ms = %(completed_at_ms)s,
     last_error = %(last_error)s
@@ -413,7 +413,7 @@ INSERT INTO {schema}.fencepost_jobs (
     visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms
 )
 SELECT
-    key, id, %(state)s, %(version)s, %(attempts)s, queue, effect, priority, %(run_at_ms)s::bigint,
+    key, id, %(state)s::text, %(version)s, %(attempts)s, queue, effect, priority, %(run_at_ms)s::bigint,
     %(expires_at_ms)s::bigint, enqueued_at_ms, claimant, claimed_at_ms, first_claimed_at_ms,
     %(started_at_ms)s::bigint, completed_at_ms, %(last_error)s,
     visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms
