@@ -25,6 +25,7 @@ class Commands(LazyGroup):
         "demo": Lazy("demo", "demo", "Show a crash and its recovery, on a store of its own."),
         "jobs": Lazy("jobs", "app", "Look for jobs, see why one has not run, cancel one, decide a held one."),
         "dead": Lazy("dead", "app", "List the dead jobs, give them a new life, or forget them."),
+        "top": Lazy("top", "top", "Watch a ledger at work, live."),
         "queues": Lazy("queues", "app", "Show how each queue stands; pause one, resume it."),
         "schedule": Lazy("schedule", "app", "Enqueue a job again and again: add, list, remove, run."),
         "sweep": Lazy("sweep", "sweep", "Bury what has expired, purge what was kept long enough."),

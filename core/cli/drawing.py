@@ -155,16 +155,15 @@ def draw_job(seen: Seen, *, store: str | None, with_text: bool) -> None:
     head.append_text(state(seen.job.state))
     out.print(head)
     told = seen.explanation
-    sentences = _grid()
-    sentences.add_row("Why", visible(told.why) + ".")
-    sentences.add_row("Next", visible(told.next) + ".")
+    out.print()
+    out.print(_paragraph("Why", told.why + "."))
+    out.print(_paragraph("Next", told.next + "."))
     for place, advice in enumerate(told.advice):
-        line = Text(visible(advice.what))
+        out.print(_paragraph("" if place else "Do", advice.what))
         if (how := command(advice, seen, store=store)) is not None:
-            line.append("\n  ")
-            line.append(visible(how), style="bold")
-        sentences.add_row("Do" if place == 0 else "", line)
-    out.print(Padding(sentences, (1, 0, 1, 0)))
+            # The terminal breaks a long line by itself, so that what is copied is one line.
+            out.print(Text("        " + visible(how), style="bold"), soft_wrap=True)
+    out.print()
     figures = _grid()
     for name, value in _figures(seen, with_text=with_text):
         figures.add_row(name, value)
@@ -185,7 +184,8 @@ def draw_findings(report: Report, location: str) -> None:
             told.add_row("  Which", visible(", ".join(finding.ids)) + more)
         told.add_row("  Do", visible(finding.remedy))
         out.print(Padding(told, (0, 0, 1, 0)))
-    verdict = f"{len(report.findings)} findings" if report.findings else "nothing is wrong"
+    count = len(report.findings)
+    verdict = {0: "nothing is wrong", 1: "one finding"}.get(count, f"{count} findings")
     out.print(
         Text(
             f"{location}: {verdict}; looked at {report.entries:,} ids, and compared {report.verified:,} of "
@@ -193,6 +193,14 @@ def draw_findings(report: Report, location: str) -> None:
             + ("" if report.verified >= report.receipts else " (all: --verify)")
         )
     )
+
+
+def _paragraph(title: str, text: str) -> Table:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(style="bold", width=4)
+    grid.add_column(overflow="fold")
+    grid.add_row(title, visible(text))
+    return grid
 
 
 def _grid() -> Table:

@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from ..ledger import Ledger
 from ..turns import CrashHook
 from ..worker import Worker
 from .output import print_document
+from .progress import progress
 
 HEALTH_EVERY_S: Final = 1.0
 
@@ -37,19 +39,28 @@ def run_worker(
 ) -> None:
     """Run the worker to its end, and print its events."""
     level = logging.WARNING if options.bounded else logging.INFO
-    set_up_logs(log_format, level=level, hide_secrets=hide_secrets)
     events: list[Event] = []
-    worker = Worker(
-        ledger,
-        effects,
-        options,
-        on_event=events.append if options.bounded else _print_line,
-        observers=observers,
-        crash=crash,
-        healthy=(lambda: None) if health_file is None else Health(health_file),
-    )
-    stop_on_signals(worker)
-    worker.run()
+    # One attempt is soon over, and nobody knows how many a following worker will make.
+    shown = progress("working", total=options.max_jobs) if (options.max_jobs or 1) > 1 else nullcontext()
+    with shown as tell:
+
+        def keep(event: Event) -> None:
+            events.append(event)
+            if tell is not None:
+                tell(len(events), f"{len(events):,} attempts")
+
+        set_up_logs(log_format, level=level, hide_secrets=hide_secrets)
+        worker = Worker(
+            ledger,
+            effects,
+            options,
+            on_event=keep if options.bounded else _print_line,
+            observers=observers,
+            crash=crash,
+            healthy=(lambda: None) if health_file is None else Health(health_file),
+        )
+        stop_on_signals(worker)
+        worker.run()
     if options.bounded:
         documents = [event.document() for event in events]
         print_document({"schema_version": 1, "events": documents, "clock": clock_name})

@@ -24,7 +24,8 @@ STATE_STYLES: Final = {
     "held": "yellow",
     "paused": "yellow",
 }
-_GAP: Final = 2
+GAP: Final = 2
+"""Between two columns."""
 _BIDI: Final = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
@@ -53,9 +54,9 @@ def print_table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], *, em
 
 def table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], *, width: int) -> RenderableType:
     """The table as rich draws it, made to fit ``width`` columns of the terminal."""
-    cells = [[cell if isinstance(cell, Text) else Text(visible(cell)) for cell in row] for row in rows]
+    cells = _texts(rows)
     widths = _fit(columns, cells, width)
-    drawn = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold", show_edge=False)
+    drawn = Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="bold", show_edge=False)
     for column, size in zip(columns, widths, strict=True):
         fold = column.too_wide == "fold"
         drawn.add_column(
@@ -96,15 +97,28 @@ def _escaped(char: str) -> str:
     return {"\n": "⏎ ", "\t": " "}.get(char) or char.encode("unicode_escape").decode("ascii")
 
 
-def _fit(columns: Sequence[Column], rows: Sequence[Sequence[Text]], width: int) -> list[int]:
-    widths = [
+def _texts(rows: Sequence[Sequence[Cell]]) -> list[list[Text]]:
+    return [[cell if isinstance(cell, Text) else Text(visible(cell)) for cell in row] for row in rows]
+
+
+def natural_width(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> int:
+    """How wide the table would like to be."""
+    return sum(_natural_widths(columns, _texts(rows))) + GAP * (len(columns) - 1)
+
+
+def _natural_widths(columns: Sequence[Column], rows: Sequence[Sequence[Text]]) -> list[int]:
+    return [
         max([cell_len(column.title), *(cell_len(row[place].plain) for row in rows)])
         for place, column in enumerate(columns)
     ]
+
+
+def _fit(columns: Sequence[Column], rows: Sequence[Sequence[Text]], width: int) -> list[int]:
+    widths = _natural_widths(columns, rows)
     # The last column that may be cut gives first: it is the one with the most words.
     for how in ("cut", "fold"):
         for place in reversed(range(len(columns))):
-            over = sum(widths) + _GAP * (len(columns) - 1) - width
+            over = sum(widths) + GAP * (len(columns) - 1) - width
             column = columns[place]
             if over > 0 and column.too_wide == how:
                 widths[place] = max(widths[place] - over, min(column.least, widths[place]))

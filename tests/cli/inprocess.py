@@ -77,15 +77,9 @@ class Program:
 
     def claim(self, *, now_ms: int, lease_ms: int = 10, limit: int = 1, **options: Any) -> list[str]:
         """Claim jobs, and never come back."""
+        defaults: dict[str, Any] = {"claimant": "w1", "max_attempts": 3}
         with self.ledger() as ledger:
-            jobs = ledger.claim(
-                claimant="w1",
-                lease_ms=lease_ms,
-                max_attempts=options.pop("max_attempts", 3),
-                limit=limit,
-                now_ms=now_ms,
-                **options,
-            )
+            jobs = ledger.claim(lease_ms=lease_ms, limit=limit, now_ms=now_ms, **(defaults | options))
         return [job.id for job in jobs]
 
     def bury(self, *ids: str, error: str = "ValueError: no", now_ms: int = 0) -> None:
