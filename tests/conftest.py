@@ -19,10 +19,10 @@ from tests.postgres_schemas import Schemas
 from tests.postgres_server import server_url
 
 _SUITE = settings(
-    max_examples=200, stateful_step_count=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=220, stateful_step_count=51, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("suite", _SUITE)
-settings.register_profile("soak", _SUITE, max_examples=4_000)
+settings.register_profile("soak", _SUITE, max_examples=4_400)
 settings.load_profile("soak" if os.environ.get("FENCEPOST_SOAK") == "1" else "suite")
 
 
