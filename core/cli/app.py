@@ -33,6 +33,7 @@ class Commands(LazyGroup):
         "doctor": Lazy(
             "doctor", "doctor", "Look for what is wrong with a ledger, and say what to do about it."
         ),
+        "copy": Lazy("copy", "copy", "Move a whole ledger to another one, of any kind."),
         "plugins": Lazy("plugins", "app", "Show the plugins that are installed, and examine them."),
         "receiver": Lazy(
             "receiver", "app", "The receiver's half of remote effects: run one, or check yours."

@@ -1,0 +1,95 @@
+"""``copy``: a ledger moves between kinds with all that is in it, and the old one says where it went."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.inprocess import Program, refused, run
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Program:
+    """Where to: a SQLite file that does not exist yet."""
+    return Program(str(tmp_path / "destination.db"))
+
+
+def copied(source: Program, destination: Program, *arguments: str) -> dict[str, object]:
+    ended = run("copy", "--from", source.store, "--to", destination.store, "--now-ms", "100", *arguments)
+    assert (ended.status, ended.err) == (0, "")
+    document: dict[str, object] = json.loads(ended.out)
+    return document
+
+
+@pytest.fixture
+def full(program: Program) -> Program:
+    """A ledger with a job in every state that may move, and a purged one."""
+    program.enqueue("done")
+    program.complete(now_ms=1)
+    program.enqueue("gone", "dead")
+    program.bury("gone", "dead", now_ms=2)
+    program("dead", "purge", "gone", "--now-ms", "3")
+    program.enqueue("held")
+    program.hold("held", now_ms=4)
+    program.enqueue("queued", queue="mail", run_at_ms=50)
+    return program
+
+
+def test_every_job_arrives_in_its_state_and_its_order(full: Program, other: Program) -> None:
+    report = copied(full, other)
+    assert (report["rows"], report["new"], report["to"]) == (5, 5, other.store)
+    jobs = other("jobs", "list", "--now-ms", "100")["jobs"]
+    assert [(job["ID"], job["State"]) for job in jobs] == [
+        ("done", "completed"),
+        ("dead", "dead"),
+        ("held", "held"),
+        ("queued", "queued"),
+    ]
+    assert other("jobs", "show", "done", "--now-ms", "100")["receipt"]["words"] == 3
+    assert "its text is kept" in other.refused("jobs", "show", "gone", "--now-ms", "100")
+
+
+def test_the_old_ledger_refuses_changes_and_says_where_it_went(full: Program, other: Program) -> None:
+    copied(full, other)
+    assert other.store in full.refused("jobs", "cancel", "queued", "--now-ms", "101")
+    shown = full("jobs", "show", "queued", "--now-ms", "101")
+    assert f"copied to {other.store}" in shown["why"]
+    seal = full("audit")["audit"][-1]
+    assert (seal["action"], seal["id"]) == ("seal", other.store)
+
+
+def test_the_same_copy_again_brings_nothing_new(full: Program, other: Program) -> None:
+    copied(full, other)
+    again = copied(full, other)
+    assert (again["rows"], again["new"]) == (5, 0)
+
+
+def test_the_actor_stands_in_the_audit(full: Program, other: Program) -> None:
+    copied(full, other, "--actor", "ann@ops")
+    assert full("audit")["audit"][-1]["actor"] == "ann@ops"
+
+
+def test_a_live_lease_is_waited_for(full: Program, other: Program) -> None:
+    full.claim(now_ms=95, lease_ms=10)
+    said = refused("copy", "--from", full.store, "--to", other.store, "--now-ms", "100")
+    assert "lease" in said
+    assert full("jobs", "cancel", "queued", "--now-ms", "101")["cancelled"]
+
+
+def test_another_kind_can_move_here_too(store_name: str, tmp_path: Path) -> None:
+    source, destination = Program(str(tmp_path / "source.db")), Program(store_name)
+    source.enqueue("a", "b")
+    assert copied(source, destination)["new"] == 2
+    assert [job["ID"] for job in destination("jobs", "list", "--now-ms", "0")["jobs"]] == ["a", "b"]
+
+
+def test_a_source_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
+    said = refused("copy", "--from", str(tmp_path / "nix"), "--to", str(tmp_path / "b.db"))
+    assert "there is no ledger of that name" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_ledger_is_not_copied_to_itself(full: Program) -> None:
+    assert "to itself" in refused("copy", "--from", full.store, "--to", full.store)
