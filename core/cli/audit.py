@@ -15,7 +15,7 @@ def audit(
         str | None,
         typer.Option("--id", metavar="ID", help="Only of this job (or queue, for pauses)."),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="The latest so many.")] = 100,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="The latest so many.")] = 100,
     as_json: options.Json = False,
     now_ms: options.NowMs = -1,
     config: options.Config = None,

@@ -31,9 +31,13 @@ def enqueue(
         ),
     ] = False,
     store: options.Store = None,
-    queue: Annotated[str, typer.Option(help="The lane that workers can choose.")] = DEFAULT_QUEUE,
-    effect: Annotated[str, typer.Option(help="The plugin effect that does the work.")] = DEFAULT_EFFECT,
-    priority: Annotated[int, typer.Option(help="Larger goes first.")] = 0,
+    queue: Annotated[
+        str, typer.Option(metavar="NAME", help="The lane that workers can choose.")
+    ] = DEFAULT_QUEUE,
+    effect: Annotated[
+        str, typer.Option(metavar="NAME", help="The plugin effect that does the work.")
+    ] = DEFAULT_EFFECT,
+    priority: Annotated[int, typer.Option(metavar="N", help="Larger goes first.")] = 0,
     run_at: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option(metavar="WHEN", help="Not before this: ISO 8601 (2026-12-31T06:00Z), or epoch ms."),

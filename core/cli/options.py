@@ -54,7 +54,7 @@ VisibilityTimeout = Annotated[
 ]
 MaxAttempts = Annotated[
     Optional[int],  # noqa: UP045
-    typer.Option(help="Stamp: the limit of attempts, whatever a worker's is."),
+    typer.Option(metavar="N", help="Stamp: the limit of attempts, whatever a worker's is."),
 ]
 BackoffBase = Annotated[
     Optional[float],  # noqa: UP045

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="plugins",
-    help="Show the plugins that are installed, and examine them.",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     invoke_without_command=True,

@@ -15,7 +15,6 @@ DEFAULT_PORT: Final = 8470
 
 app = typer.Typer(
     name="receiver",
-    help="The receiver's half of remote effects: run one, or check yours.",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     invoke_without_command=True,

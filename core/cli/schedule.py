@@ -33,7 +33,7 @@ def add(
     store: options.Store = None,
     queue: Annotated[str, typer.Option(metavar="NAME", help="The queue of each job.")] = DEFAULT_QUEUE,
     effect: Annotated[str, typer.Option(metavar="NAME", help="The effect of each job.")] = DEFAULT_EFFECT,
-    priority: Annotated[int, typer.Option(help="Larger goes first.")] = 0,
+    priority: Annotated[int, typer.Option(metavar="N", help="Larger goes first.")] = 0,
     expires_in: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Bury a job not completed so long after its time.")
     ] = None,

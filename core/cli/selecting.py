@@ -30,12 +30,16 @@ OlderThan = Annotated[
 NewerThan = Annotated[
     str | None, typer.Option(metavar="SPAN", help="Only those enqueued (dead ones: died) since so long ago.")
 ]
-MinAttempts = Annotated[int | None, typer.Option(min=0, help="Only with so many attempts or more.")]
-MaxAttempts = Annotated[int | None, typer.Option(min=0, help="Only with so many attempts or fewer.")]
+MinAttempts = Annotated[
+    int | None, typer.Option(metavar="N", min=0, help="Only with so many attempts or more.")
+]
+MaxAttempts = Annotated[
+    int | None, typer.Option(metavar="N", min=0, help="Only with so many attempts or fewer.")
+]
 After = Annotated[
     str | None, typer.Option(metavar="CURSOR", help="Go on where the page before ended: its `next`.")
 ]
-Limit = Annotated[int, typer.Option(min=1, max=MAX_SHOWN, help="How many to show.")]
+Limit = Annotated[int, typer.Option(metavar="N", min=1, max=MAX_SHOWN, help="How many to show.")]
 
 
 @dataclass(frozen=True, slots=True)

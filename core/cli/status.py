@@ -24,6 +24,7 @@ def status(
     limit: Annotated[
         Optional[int],  # noqa: UP045
         typer.Option(
+            metavar="N",
             min=1,
             max=MAX_SHOWN,
             help="How many jobs to show. [default: all of a folder, 1000 of an SQL ledger]",

@@ -41,20 +41,26 @@ def worker(
         typer.Option(metavar="NAME", help="Serve only this queue; several take turns. Repeatable."),
     ] = None,
     max_jobs: Annotated[
-        int, typer.Option(min=1, max=10_000, help="Make at most so many attempts; not with --follow.")
+        int,
+        typer.Option(
+            metavar="N", min=1, max=10_000, help="Make at most so many attempts; not with --follow."
+        ),
     ] = 1,
     lease_ms: Annotated[
-        int, typer.Option(min=1, help="How long a claim lasts without a heartbeat.")
+        int, typer.Option(metavar="N", min=1, help="How long a claim lasts without a heartbeat.")
     ] = DEFAULT_LEASE_MS,
     max_attempts: Annotated[
         int,
         typer.Option(
+            metavar="N",
             min=1,
             help="Bury a job after so many attempts, if it has no limit of its own. A low limit buries jobs that "
             "other workers would have tried again: better stamp the jobs (enqueue --max-attempts).",
         ),
     ] = DEFAULT_MAX_ATTEMPTS,
-    concurrency: Annotated[int, typer.Option(min=1, max=1_000, help="Attempts at once, in threads.")] = 1,
+    concurrency: Annotated[
+        int, typer.Option(metavar="N", min=1, max=1_000, help="Attempts at once, in threads.")
+    ] = 1,
     timeout: Annotated[
         Optional[float],  # noqa: UP045
         typer.Option(
@@ -72,11 +78,11 @@ def worker(
     ] = None,
     claimant: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option(help="A name for people to read. [default: host:pid:start]"),
+        typer.Option(metavar="WHO", help="A name for people to read. [default: host:pid:start]"),
     ] = None,
     no_schedules: Annotated[bool, typer.Option("--no-schedules", help="Do not fire schedules.")] = False,
     delay_ms: Annotated[
-        int, typer.Option(min=0, max=60_000, help="Stall after each claim, without heartbeats.")
+        int, typer.Option(metavar="N", min=0, max=60_000, help="Stall after each claim, without heartbeats.")
     ] = 0,
     crash_after: Annotated[
         Optional[CrashAfter],  # noqa: UP045
