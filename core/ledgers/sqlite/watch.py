@@ -12,14 +12,15 @@ from ..folder_watch import FolderWatch
 from .database import Database, Handle
 from .errors import translate
 
-SAFETY_POLL_S: Final = 0.25
+SAFETY_POLL_S: Final = 0.5
 """How long the events are trusted: some file systems have none."""
 POLL_S: Final = 0.005
 """Between two looks where another thread already listens to the events."""
 RECHECK_S: Final = 0.1
 """How long after an event its commit may become visible: the log is written before it is synced."""
 FIRST_PAUSE_S: Final = 0.000_1
-LONGEST_PAUSE_S: Final = 0.01
+PAUSE_GROWTH: Final = 1.1
+"""Each pause is a tenth of the time since the event: so much later than it could the wait ends at most."""
 
 
 class Watch:
@@ -58,16 +59,19 @@ class Watch:
         if self._pid != os.getpid():
             self._start_anew()
         if not self._listening.acquire(blocking=False):
-            return self._look_until(deadline, pause_s=POLL_S, longest_s=POLL_S)
+            return self._look_until(deadline, pause_s=POLL_S, growth=1.0)
         try:
             self._folder.open()
             while not self._changed():
                 left_s = deadline - time.monotonic()
                 if left_s <= 0:
                     return False
+                trust = time.monotonic() + min(left_s, SAFETY_POLL_S)
                 self._folder.sleep(min(left_s, SAFETY_POLL_S))
-                recheck = min(deadline, time.monotonic() + RECHECK_S)
-                if self._look_until(recheck, pause_s=FIRST_PAUSE_S, longest_s=LONGEST_PAUSE_S):
+                woken = time.monotonic()
+                if woken < trust and self._look_until(
+                    min(deadline, woken + RECHECK_S), pause_s=FIRST_PAUSE_S, growth=PAUSE_GROWTH
+                ):
                     return True
             return True
         finally:
@@ -77,13 +81,13 @@ class Watch:
         """Give the events back; the connection is closed with the database."""
         self._folder.close()
 
-    def _look_until(self, deadline: float, *, pause_s: float, longest_s: float) -> bool:
+    def _look_until(self, deadline: float, *, pause_s: float, growth: float) -> bool:
         while not self._changed():
             left_s = deadline - time.monotonic()
             if left_s <= 0:
                 return False
             time.sleep(min(pause_s, left_s))
-            pause_s = min(pause_s * 1.5, longest_s)
+            pause_s *= growth
         return True
 
     def _changed(self) -> bool:
