@@ -11,8 +11,21 @@ import pytest
 ROOT = Path(__file__).parents[2]
 ROOMS = ("core", "plugins", "effects")
 
-VALUES = {"core.filters", "core.inspection", "core.overview", "core.documents", "core.effect", "core.errors", "core.inputs", "core.job", "core.keys", "core.receipts",
-          "core.texts", "core.clock", "core.spans"}  # fmt: skip
+VALUES = {
+    "core.clock",
+    "core.documents",
+    "core.effect",
+    "core.errors",
+    "core.filters",
+    "core.inputs",
+    "core.inspection",
+    "core.job",
+    "core.keys",
+    "core.overview",
+    "core.receipts",
+    "core.spans",
+    "core.texts",
+}
 """Pure values and rules, which every room may use."""
 
 LAYERS: list[tuple[str, set[str]]] = [
