@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from .documents import JSON
 from .filters import ALL_JOBS, JobFilter
@@ -29,8 +29,10 @@ from .job import (
     Stamps,
     State,
 )
-from .overview import QueueCounts
 from .receipts import Published, Receipt, Settled, Settlement
+
+if TYPE_CHECKING:
+    from .overview import QueueCounts
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from .clock import Clock, wall_ms
 from .errors import InvalidInput
-from .inspection import Inspection
 from .ledger import Capabilities, Ledger
+
+if TYPE_CHECKING:
+    from .inspection import Inspection
 
 POSTGRES: Final = ("postgresql://", "postgres://")
 SQLITE: Final = "sqlite:"
