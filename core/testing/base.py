@@ -15,6 +15,8 @@ from ..receipts import Receipt, Settlement
 
 LEASE_MS = 1_000
 MAX_ATTEMPTS = 3
+NO_CURSORS = ["", "nonsense", "-1 OR 1=1", "\0", "9" * 400, "é", "١"]
+"""What no page has ever returned as its cursor."""
 
 
 @dataclass(frozen=True)

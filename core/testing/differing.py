@@ -11,29 +11,39 @@ from ..errors import IdentityConflict, InvalidInput, Unsupported
 from ..ledger import Ledger, Schedule
 from .base import Contract, Store, ids, job_of, new
 
-SCHEDULING: tuple[Callable[[Ledger], object], ...] = (
+ASKING: tuple[Callable[[Ledger], object], ...] = (
     lambda ledger: ledger.register_schedule(Schedule("beat", "@every 1m", "text"), now_ms=0),
+    lambda ledger: ledger.unregister_schedule("beat"),
+    lambda ledger: ledger.pause("mail", now_ms=0),
+    lambda ledger: ledger.resume("mail", now_ms=0),
+)
+"""The verbs that want a schedule or a pause."""
+LOOKING: tuple[Callable[[Ledger], object], ...] = (
     lambda ledger: ledger.schedules(),
     lambda ledger: ledger.tick(now_ms=60_000),
     lambda ledger: ledger.soonest(),
-    lambda ledger: ledger.unregister_schedule("beat"),
-    lambda ledger: ledger.pause("mail", now_ms=0),
     lambda ledger: ledger.paused(),
-    lambda ledger: ledger.resume("mail", now_ms=0),
 )
-"""The verbs of schedules and pauses."""
+"""The verbs that look whether there are any, as a worker does of any ledger."""
 
 
 class CapabilityContract(Contract):
     """A verb that a kind of ledger does not have is a clear error that names those that do."""
 
     def test_a_ledger_has_schedules_and_pauses_or_says_so(self, ledger: Ledger) -> None:
-        for verb in SCHEDULING:
+        for verb in ASKING:
             if ledger.capabilities.has_schedules:
                 verb(ledger)
             else:
-                with pytest.raises(Unsupported, match=r"(?i)sqlite|postgres"):
+                with pytest.raises(Unsupported, match=r"(?i)sqlite|postgres|\.db"):
                     verb(ledger)
+
+    def test_looking_for_schedules_and_pauses_finds_none_or_says_so(self, ledger: Ledger) -> None:
+        for verb in LOOKING:
+            try:
+                assert not verb(ledger)
+            except Unsupported:
+                assert not ledger.capabilities.has_schedules
 
     def test_what_is_no_connection_is_never_joined(self, ledger: Ledger) -> None:
         error = InvalidInput if ledger.capabilities.can_join_transaction else Unsupported

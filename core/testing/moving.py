@@ -7,12 +7,24 @@ from dataclasses import replace
 
 import pytest
 
-from ..errors import IdentityConflict, LedgerBusy, LedgerSealed
+from ..errors import IdentityConflict, InvalidInput, LedgerBusy, LedgerSealed
 from ..inputs import Input
 from ..job import Job, Stamps
 from ..ledger import Ledger, Row
 from ..receipts import Receipt
-from .base import LEASE_MS, Contract, NewStore, claim, claim_one, enqueue, ids, job_of, new, receipt
+from .base import (
+    LEASE_MS,
+    NO_CURSORS,
+    Contract,
+    NewStore,
+    claim,
+    claim_one,
+    enqueue,
+    ids,
+    job_of,
+    new,
+    receipt,
+)
 from .model import ModelLedger
 from .model_store import as_kept, same_row
 
@@ -120,6 +132,12 @@ class MovingContract(Contract):
     def test_an_export_in_pages_is_the_same(self, ledger: Ledger, limit: int) -> None:
         populate(ledger)
         check_same(export_all(ledger, limit), export_all(ledger))
+
+    @pytest.mark.parametrize("cursor", NO_CURSORS)
+    def test_a_cursor_that_no_export_gave_is_refused(self, ledger: Ledger, cursor: str) -> None:
+        enqueue(ledger, "a")
+        with pytest.raises(InvalidInput):
+            ledger.export_rows(after=cursor)
 
     # -- import --
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Final, NoReturn, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, TypeAlias
 
 from ... import job as moves
-from ... import overview
 from ...clock import Clock, wall_ms
 from ...crash import Step, pass_by
 from ...documents import JSON, MAX_DOCUMENT_BYTES
@@ -28,12 +28,14 @@ from ...filters import ALL_JOBS, JobFilter
 from ...inputs import Input, NewJob, check_name, check_request, text_sha256
 from ...job import ClaimRequest, Decision, Job, State
 from ...ledger import AuditEntry, Capabilities, Enqueued, Export, Fire, Page, Row, Schedule, Swept
-from ...overview import QueueCounts
 from ...receipts import Published, Receipt, Settled, Settlement, check_outcome, conflict
 from ..folder_watch import FolderWatch
 from .rows import Purged, encode, kept
 from .store import SEAL, Store, refuse_sealed
 from .table import Table
+
+if TYPE_CHECKING:
+    from ...overview import QueueCounts
 
 RESERVE_BYTES: Final = 256 * 1024
 """What an enqueue leaves free of the largest document, so that later moves always fit."""
@@ -226,6 +228,7 @@ class DirectoryLedger:
 
     def publish(self, receipt: Receipt) -> Published:
         """Link the receipt to its name, or compare it with what stands there."""
+        self._refuse_if_sealed()
         return self._compare(receipt, linked=self._store.add_receipts([receipt])[0])
 
     def _compare(self, receipt: Receipt, *, linked: bool) -> Published:
@@ -423,6 +426,8 @@ class DirectoryLedger:
 
     def queue_counts(self, *, since_ms: int, now_ms: int | None = None) -> list[QueueCounts]:
         """See ``overview.queue_counts``; when a job was completed is not kept."""
+        from ... import overview
+
         with self._store.table() as table:
             return overview.queue_counts(
                 table.jobs.values(),
@@ -433,6 +438,8 @@ class DirectoryLedger:
 
     def latest_deaths(self, *, limit: int = 10) -> list[Job]:
         """See ``overview.latest_deaths``."""
+        from ... import overview
+
         with self._store.table() as table:
             return overview.latest_deaths(table.in_order(), limit)
 
@@ -480,10 +487,14 @@ class DirectoryLedger:
         return self._store.sealed_for()
 
     def export_rows(self, *, after: str | None = None, limit: int = 1000) -> Export:
-        """Jobs and purged ids in order of enqueue, then inputs without a job by id; the cursor is a count."""
-        start = int(after or 0)
+        """Jobs in order of enqueue, then ids without a job; the cursor is a count."""
+        if after is not None and not re.fullmatch("[0-9]{1,15}", after, re.ASCII):
+            raise InvalidInput(
+                f"{after!r:.40} is no cursor of this ledger: give what the page before returned"
+            )
+        start = int(after or "0")
         with self._store.table() as table:
-            ids = sorted([*table.jobs, *table.purged], key=table.order_of)
+            ids = [*sorted(table.jobs, key=table.order_of), *sorted(table.purged, key=table.order_of)]
             known = set(ids)
             ids += [id for id in self._store.input_ids() if id not in known]
             rows = [
@@ -535,6 +546,11 @@ class DirectoryLedger:
         stored = self._store.input(row.id)
         if stored is not None and row.input is not None and stored.text != row.input.text:
             raise IdentityConflict(f"{self.location}: the id {row.id!r} is bound to another text")
+        receipt = self._store.receipt(row.id)
+        if receipt is not None and (row.receipt is None or not receipt.same_as(row.receipt)):
+            raise IdentityConflict(
+                f"{self.location}: the receipt of {row.id!r} is there already, and differs"
+            )
         if row.job is None and row.purged_version is None:
             return stored is None
         known = table.jobs.get(row.id)
@@ -590,9 +606,12 @@ class DirectoryLedger:
     def _open_table(self) -> Iterator[Table]:
         """The table for a change; a sealed ledger refuses every one."""
         with self._store.table() as table:
-            if (destination := self._store.sealed_for()) is not None:
-                refuse_sealed(self.location, destination)
+            self._refuse_if_sealed()
             yield table
+
+    def _refuse_if_sealed(self) -> None:
+        if (destination := self._store.sealed_for()) is not None:
+            refuse_sealed(self.location, destination)
 
     def _move(self, id: str, move: _Move, now_ms: int | None) -> bool:
         with self._open_table() as table:
@@ -628,6 +647,7 @@ class DirectoryLedger:
 
     def _publish_all(self, settlements: Sequence[Settlement]) -> list[Published | None]:
         """Publish every receipt; None for each that contradicts the stored one."""
+        self._refuse_if_sealed()
         receipts = [item.receipt for item in settlements]
         published: list[Published | None] = []
         for receipt, linked in zip(receipts, self._store.add_receipts(receipts), strict=True):
