@@ -9,7 +9,7 @@ demo: $(VENV)/ready
 	@$(BIN)/fencepost demo --input docs/samples/jobs.json
 
 test: $(VENV)/ready-dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 check: $(VENV)/ready-dev
 	$(BIN)/ruff format --check .
@@ -24,6 +24,7 @@ bench: $(VENV)/ready-bench
 	$(BIN)/python -m tests.bench
 
 soak: $(VENV)/ready-dev
+	FENCEPOST_SOAK=1 $(BIN)/python -m pytest tests/contract/test_machine.py
 	$(BIN)/python -m tests.soak
 
 clean:
