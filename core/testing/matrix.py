@@ -141,15 +141,15 @@ class MatrixContract(Contract):
         assert ledger.get_job("a") == (None if after is None else as_kept(after, ledger.capabilities))
         assert len(ledger.audit()) - recorded == (answer and verb in OPERATORS_MOVES)
 
-    @pytest.mark.parametrize("fence", [-1, +1])
     @pytest.mark.parametrize("situation", SITUATIONS)
     @pytest.mark.parametrize("verb", HELD_MOVES)
-    def test_another_fence_never_fits(self, ledger: Ledger, situation: str, verb: str, fence: int) -> None:
+    def test_another_fence_never_fits(self, ledger: Ledger, situation: str, verb: str) -> None:
         version = SITUATIONS[situation](ledger)
         before = ledger.get_job("a")
         current = version if before is None else before.version
-        assert HELD_MOVES[verb](ledger, current + fence) is False
-        assert ledger.get_job("a") == before
+        for fence in (current - 1, current + 1):
+            assert HELD_MOVES[verb](ledger, fence) is False
+            assert ledger.get_job("a") == before
 
     @pytest.mark.parametrize("verb", HELD_MOVES)
     def test_a_refused_settlement_or_move_never_costs_the_receipt(self, ledger: Ledger, verb: str) -> None:
