@@ -11,6 +11,7 @@ Nothing here moves the job: the verdict says which move the worker is to ask for
 
 from __future__ import annotations
 
+import re
 import time
 import traceback
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ from typing import Final, TypeAlias
 
 from .documents import JSON
 from .effect import Applied, Effect, EffectRequest, Unknown
-from .errors import FencepostError, Hold, InvalidInput, LeaseLost, Reject, Retry
+from .errors import FencepostError, Hold, LeaseLost, Reject, Retry
 from .inputs import Input
 from .job import DEFAULT_EFFECT, Job
 from .receipts import Receipt, check_outcome, conflict
@@ -27,6 +28,8 @@ from .texts import storable
 
 MAX_FRAMES: Final = 12
 """How much of a traceback an error keeps: the innermost frames, where the effect is."""
+_OURS: Final = re.compile(r"(fencepost\.(core|plugins)|pluggy)(\.|$)")
+"""Modules whose frames say nothing about an effect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +198,8 @@ def examine(job: Job, found: Input, stored: Receipt, effect: Effect) -> Verdict:
     An acting effect's receipt stands: of two executions that race, the first one wins.
     """
     version = None if job.effect == DEFAULT_EFFECT else effect.info.version
-    expected = Receipt(job.id, found.sha256, stored.outcome, job.effect, stored.effect_version)
+    stored_version = None if job.effect == DEFAULT_EFFECT else stored.effect_version
+    expected = Receipt(job.id, found.sha256, stored.outcome, job.effect, stored_version)
     if not stored.same_as(expected):
         return Broken(conflict(stored, expected))
     if not effect.pure or stored.effect_version != version:
@@ -208,14 +212,20 @@ def examine(job: Job, found: Input, stored: Receipt, effect: Effect) -> Verdict:
 
 
 def describe(error: BaseException) -> str:
-    """The error for people: type and message first, then the innermost frames; storable everywhere."""
+    """The error for people: type and message, then the effect's innermost frames; storable everywhere.
+
+    The innermost comes first, so that a ledger that keeps less of an error loses the outermost.
+    """
     if isinstance(error, (Retry, Reject, Hold)):
         return storable(str(error))
     head = f"{type(error).__name__}: {_message(error)}"
-    frames = traceback.format_tb(error.__traceback__)[-MAX_FRAMES:]
-    if isinstance(error, (FencepostError, InvalidInput)) or not frames:
+    walked = list(traceback.walk_tb(error.__traceback__))
+    if isinstance(error, FencepostError) or not walked:
         return storable(head)
-    return storable(f"{head}\n\nTraceback (innermost last):\n{''.join(frames)}".rstrip())
+    # Where nothing but ours is left, the fault is ours, and our frames are what is wanted.
+    theirs = [step for step in walked if not _OURS.match(step[0].f_globals.get("__name__") or "")] or walked
+    frames = traceback.StackSummary.extract(iter(theirs[: -MAX_FRAMES - 1 : -1])).format()
+    return storable(f"{head}\n\nTraceback (innermost first):\n{''.join(frames)}".rstrip())
 
 
 def _message(error: BaseException) -> str:

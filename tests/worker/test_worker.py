@@ -207,7 +207,7 @@ def test_an_exception_is_retried_after_a_backoff_until_the_limit_and_then_dead(l
         ]
     assert states == [(1, "queued"), (3, "queued"), (5, "dead")]
     error = job_of(ledger).last_error or ""
-    assert error.startswith("ValueError: no\\x00good\n\nTraceback (innermost last):")
+    assert error.startswith("ValueError: no\\x00good\n\nTraceback (innermost first):\n  File ")
     assert "doubles.py" in error
 
 
