@@ -41,6 +41,7 @@ _GROUPS = (
     "settling",
     "situations",
     "sweeping",
+    "waiting",
 )
 # Asserts in these modules are to say what differed, as asserts in test modules do.
 pytest.register_assert_rewrite(*(f"{__name__}.{group}" for group in _GROUPS))
@@ -64,6 +65,7 @@ from .receipting import ReceiptContract  # noqa: E402
 from .scheduling import ScheduleContract  # noqa: E402
 from .settling import SettlingContract  # noqa: E402
 from .sweeping import SweepContract  # noqa: E402
+from .waiting import WaitContract  # noqa: E402
 
 
 class LedgerContract(
@@ -77,6 +79,7 @@ class LedgerContract(
     AuditContract,
     SweepContract,
     LookingContract,
+    WaitContract,
     OverviewContract,
     ScheduleContract,
     PauseContract,
@@ -116,5 +119,6 @@ __all__ = [
     "SettlingContract",
     "Store",
     "SweepContract",
+    "WaitContract",
     "as_kept",
 ]

@@ -1,4 +1,4 @@
-"""Looking: get_job, pages of jobs, counts, what is due next, and waiting for a commit."""
+"""Looking: get_job, pages of jobs, counts, what is due next, and the ledger's clock."""
 
 from __future__ import annotations
 
@@ -14,9 +14,6 @@ from ..ledger import Ledger
 from .base import LEASE_MS, NO_CURSORS, Contract, claim, claim_one, enqueue, ids, new
 from .model_store import as_kept
 from .situations import NOW_MS, SITUATIONS
-
-WAKE_TIMEOUT_S = 20.0
-"""How long a wait may take that should return at once; reached only by a ledger that is at fault."""
 
 DUE: dict[str, int | None] = {
     "delayed": 9_000,
@@ -261,35 +258,3 @@ class LookingContract(Contract):
         assert before_ms <= job.first_claimed_at_ms <= after_ms
         assert job.lease_until_ms == job.first_claimed_at_ms + 60_000
         assert ledger.complete("a", job.version)
-
-    # -- waiting --
-
-    def test_a_commit_since_the_last_claim_began_ends_the_wait(
-        self, make_ledger: Callable[[], Ledger]
-    ) -> None:
-        waiting, other = make_ledger(), make_ledger()
-        for n in range(5):
-            assert claim(waiting, 0, queues=["nothing"]) == []
-            enqueue(other, f"job-{n}")
-            assert waiting.wait(WAKE_TIMEOUT_S)
-
-    def test_a_wait_is_asked_again_and_again_until_the_next_claim(
-        self, make_ledger: Callable[[], Ledger]
-    ) -> None:
-        """A commit is not used up by the wait that reports it: only a claim can have seen its jobs."""
-        waiting, other = make_ledger(), make_ledger()
-        claim(waiting, 0)
-        enqueue(other, "a")
-        assert waiting.wait(WAKE_TIMEOUT_S)
-        assert waiting.wait(WAKE_TIMEOUT_S)
-
-    def test_a_wait_without_a_commit_times_out(self, make_ledger: Callable[[], Ledger]) -> None:
-        """A commit before the claim does not count, though the news of it may still be on its way."""
-        waiting, other = make_ledger(), make_ledger()
-        enqueue(other, "a")
-
-        def quiet() -> bool:
-            claim(waiting, 0, queues=["nothing"])
-            return not waiting.wait(0.02)
-
-        assert any(quiet() for _ in range(50))

@@ -50,6 +50,10 @@ class TestOverview(testing.OverviewContract):
     pass
 
 
+class TestWaiting(testing.WaitContract):
+    pass
+
+
 class TestSchedules(testing.ScheduleContract):
     pass
 

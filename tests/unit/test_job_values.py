@@ -82,6 +82,10 @@ def test_there_are_five_states() -> None:
 REQUEST = ClaimRequest("worker", lease_ms=1, max_attempts=1)
 
 
+def test_a_claim_takes_one_job_of_any_queue_and_effect_by_default() -> None:
+    assert (REQUEST.limit, REQUEST.queues, REQUEST.effects) == (1, None, None)
+
+
 @pytest.mark.parametrize("limit", [1, 10_000])
 def test_a_claim_takes_1_to_10_000_jobs(limit: int) -> None:
     assert replace(REQUEST, limit=limit).limit == limit
