@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NoReturn, TypeAlias
 
@@ -72,6 +73,9 @@ def parse(data: bytes, *, what: str, max_bytes: int = MAX_DOCUMENT_BYTES) -> obj
         raise LimitExceeded(f"{what}: {len(data):,} bytes, at most {max_bytes:,} are allowed in one document")
     if data.startswith(BOM):
         raise InvalidInput(f"{what}: starts with a byte order mark; save it as UTF-8 without BOM")
+    if not data or data.isspace():
+        found = "it holds only blanks" if data else "it is empty"
+        raise InvalidInput(f"{what}: not one JSON document: {found}")
     try:
         document: object = _DECODER.decode(data.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -83,8 +87,10 @@ def parse(data: bytes, *, what: str, max_bytes: int = MAX_DOCUMENT_BYTES) -> obj
         raise InvalidInput(f"{what}: nested too deeply") from error
     except InvalidInput as error:
         raise InvalidInput(f"{what}: {error}") from error
-    except ValueError as error:  # int() refuses numbers of thousands of digits
-        raise InvalidInput(f"{what}: {error}") from error
+    except ValueError as error:  # all that int() can say of an integer's digits: that they are too many
+        raise InvalidInput(
+            f"{what}: a whole number in it is too long; at most {sys.get_int_max_str_digits():,} digits are read"
+        ) from error
     return document
 
 

@@ -46,8 +46,8 @@ def records(*values: Any) -> bytes:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"", "not one JSON document"),
-        (b"  \n", "not one JSON document"),
+        (b"", "in.json: not one JSON document: it is empty"),
+        (b"  \n", "not one JSON document: it holds only blanks"),
         (b"\xef\xbb\xbf" + records({"id": "a", "text": "b"}), "byte order mark"),
         (b'[{"id":"a","text":"\xff"}]', "not UTF-8"),
         ("[]".encode("utf-16"), "not UTF-8"),
@@ -57,7 +57,7 @@ def records(*values: Any) -> bytes:
         (b"NaN", "NaN"),
         (b"[Infinity]", "Infinity"),
         (b"[1e999]", "too large"),
-        (b"[" + b"9" * 5_000 + b"]", "digits"),
+        (b"[" + b"9" * 5_000 + b"]", "a whole number in it is too long"),
         (b'[{"id":"a","id":"a","text":"b"}]', "'id' stands twice"),
         (b'[{"id":"a","text":"b","x":1}]', "'x' is unknown"),
         (b'[{"id":"a"}]', "'text' is missing"),
