@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from .clock import Clock, wall_ms
-from .errors import InvalidInput
+from .errors import InvalidInput, LedgerFailed
 from .ledger import Capabilities, Ledger
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def open_ledger(store: str | os.PathLike[str], *, clock: Clock = wall_ms) -> Led
         LedgerError: it is there but can not be used; the message says why.
     """
     kind, path = parse_store(os.fspath(store))
+    _check_place(kind, path)
     if kind == "directory":
         from .ledgers.directory import DirectoryLedger
 
@@ -46,8 +48,10 @@ def open_inspection(store: str | os.PathLike[str], *, clock: Clock = wall_ms) ->
 
     Raises:
         InvalidInput: no kind of ledger has such a name.
+        LedgerFailed: something else stands there.
     """
     kind, path = parse_store(os.fspath(store))
+    _check_place(kind, path)
     if kind == "directory":
         from .ledgers.directory.inspection import DirectoryInspection
 
@@ -98,11 +102,41 @@ def parse_store(name: str) -> tuple[str, str]:
         return "postgres", name
     if name.startswith(SQLITE):
         path = name.removeprefix(SQLITE)
-        if not path or path.startswith("//"):
-            raise InvalidInput(f"{name!r}: write sqlite:PATH, for example sqlite:jobs.db")
+        if not path:
+            raise InvalidInput(f"{name!r}: names no file; write sqlite:PATH, for example sqlite:jobs.db")
+        if path.startswith("//"):
+            bare = path.lstrip("/") or "jobs.db"
+            raise InvalidInput(
+                f"{name!r}: a path, not a URL, follows sqlite: (no //); write sqlite:/{bare} for an absolute path, "
+                f"or sqlite:{bare} for one in this folder"
+            )
         return "sqlite", path
     if "://" in name:
         raise InvalidInput(
             f"{name!r}: no ledger of this kind; there are folders, sqlite:PATH and postgresql://…"
         )
     return ("sqlite", name) if name.endswith(".db") else ("directory", name)
+
+
+def _check_place(kind: str, path: str) -> None:
+    """Raise LedgerFailed where something stands at a ledger's path that is no ledger, and say what it is.
+
+    No file is opened: whoever closes a SQLite file once more drops the locks that this process has on it.
+    """
+    if kind == "postgres":
+        return
+    whole = Path(os.path.abspath(path))
+    for place in (whole, *whole.parents):
+        if place.exists():
+            if place != whole and not place.is_dir():
+                raise LedgerFailed(f"{whole}: cannot be made, because {place} is a file; name another store")
+            break
+        if place.is_symlink():
+            raise LedgerFailed(
+                f"{place}: is a link to {os.readlink(place)}, which does not exist: make that, or remove the link"
+            )
+    if kind == "sqlite" and whole.is_dir():
+        raise LedgerFailed(
+            f"{whole}: is a folder, but this name means a SQLite file; name another one, or for a ledger in that "
+            f"folder add a slash: {whole}/"
+        )

@@ -39,7 +39,7 @@ def doctor(
     from .output import for_a_program, print_document
     from .progress import progress
 
-    name = store or load(config).store
+    name = load(config).store if store is None else store
     if not ledger_exists(name):
         raise InvalidInput(f"{name}: there is no ledger of that name; say which with --store")
     logical_ms = options.logical_or_none(now_ms)

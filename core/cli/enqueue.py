@@ -91,7 +91,7 @@ def enqueue(
     store_all = _store_lines if lines or input.endswith(SUFFIX) else _store_document
     count, location = store_all(
         input,
-        store or configured.store,
+        configured.store if store is None else store,
         template,
         check=text_check(effects, effect),
         stored=effects.plugins.observers.job_enqueued,

@@ -22,7 +22,7 @@ def open_existing(store: str | None, config: str | None, now_ms: int = -1) -> Le
     from ..errors import InvalidInput
     from ..stores import ledger_exists, open_ledger
 
-    name = store or load(config).store
+    name = load(config).store if store is None else store
     if not ledger_exists(name):
         raise InvalidInput(
             f"{name}: there is no ledger of that name; say which with --store, or make one: fencepost enqueue"

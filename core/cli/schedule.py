@@ -83,10 +83,10 @@ def add(
     effects = Effects(configured, settings=set_, modules=plugin, blocked=no_plugin, wanted=[effect])
     text_check(effects, effect)(schedule.text)
     effects.plugins.close()
-    _refuse_without(store or configured.store)
+    _refuse_without(configured.store if store is None else store)
     logical_ms = options.logical_or_none(now_ms)
     clock = wall_ms if logical_ms is None else logical(logical_ms)
-    with open_ledger(store or configured.store, clock=clock) as ledger:
+    with open_ledger(configured.store if store is None else store, clock=clock) as ledger:
         ledger.register_schedule(schedule, now_ms=logical_ms)
         stored = next(one for one in ledger.schedules() if one.name == name)
         at_ms = ledger.now_ms() if logical_ms is None else logical_ms

@@ -42,7 +42,7 @@ def status(
     from ..stores import open_ledger
     from .output import print_document
 
-    with open_ledger(store or load(config).store) as ledger:
+    with open_ledger(load(config).store if store is None else store) as ledger:
         few = ledger.capabilities.has_line_enqueue
         page = ledger.jobs(limit=limit or (FIRST_PAGE if few else MAX_SHOWN))
         receipts = ledger.receipts(job.id for job in page.jobs)

@@ -138,7 +138,7 @@ def worker(
     chosen = {name: effects.choose(name) for name in effect} if effect else effects.choose_all()
     clock = wall_ms if logical_ms is None else logical(logical_ms)
     try:
-        with open_ledger(store or configured.store, clock=clock) as ledger:
+        with open_ledger(configured.store if store is None else store, clock=clock) as ledger:
             run_worker(
                 ledger,
                 chosen,

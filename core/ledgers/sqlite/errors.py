@@ -31,7 +31,12 @@ def translate(error: Exception, path: str) -> FencepostError:
         return LedgerBusy(
             f"{path}: another connection held the write lock for too long ({error}); nothing was changed, try again"
         )
-    if kind in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or "decode to UTF-8" in str(error):
+    if kind == sqlite3.SQLITE_NOTADB:
+        return LedgerCorrupt(
+            f"{path}: not a SQLite database ({error}); nothing was changed. If it never was one, give the store "
+            "another name; if it was, restore it from a back-up"
+        )
+    if kind == sqlite3.SQLITE_CORRUPT or "decode to UTF-8" in str(error):
         return LedgerCorrupt(
             f"{path}: not a sound SQLite database ({error}); nothing was changed. Restore it from a back-up"
         )

@@ -89,7 +89,7 @@ def test_an_unknown_synchronous_is_refused(path: Path) -> None:
 
 def test_a_file_that_is_no_database_is_left_as_it_is(ledger: SqliteLedger, path: Path) -> None:
     path.write_bytes(b"certainly no database, " * 100)
-    with pytest.raises(LedgerCorrupt, match=r"jobs\.db: not a sound SQLite database"):
+    with pytest.raises(LedgerCorrupt, match=r"jobs\.db: not a SQLite database"):
         ledger.counts()
     assert path.read_bytes() == b"certainly no database, " * 100
 
