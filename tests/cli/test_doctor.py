@@ -109,7 +109,7 @@ def test_only_the_latest_receipts_are_compared_unless_all_are_asked_for(
     program: Program, doctor: Doctor, damage: Damage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fencepost.core.doctor.examine.SAMPLE", 2)
-    monkeypatch.setattr("fencepost.core.doctor.examine.BATCH", 2)
+    monkeypatch.setattr("fencepost.core.doctor.examine.BATCH", 4)
     for id in "abcde":
         program.enqueue(id)
         program.complete()

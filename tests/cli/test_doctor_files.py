@@ -58,6 +58,13 @@ def test_a_room_that_is_gone_is_found(folder: Path) -> None:
     assert not (folder / "effects").exists()
 
 
+def test_a_folder_without_its_lock_file_is_not_given_one(folder: Path) -> None:
+    (folder / "ledger.lock").unlink()
+    before = picture(folder)
+    assert Doctor(str(folder)).checks() == []
+    assert picture(folder) == before
+
+
 def test_a_folder_that_is_almost_full_is_found_in_time(folder: Path) -> None:
     error = "x" * 1_000
     rows = [

@@ -26,6 +26,8 @@ def test_each_queue_is_shown_with_its_counts_and_rates(program: Program) -> None
     assert mail["counts"] == {"queued": 3, "running": 0, "completed": 0, "dead": 1, "held": 0}
     assert (mail["ready"], mail["delayed"], mail["died_per_minute"]) == (2, 1, 0.5)
     assert shown["bills"]["counts"]["held"] == 1
+    later = by_name(program("queues", "--window", "10s", "--now-ms", "90000"))
+    assert later["mail"]["died_per_minute"] == 0
     with program.ledger() as ledger:
         kept = ledger.capabilities
     assert mail["completed_per_minute"] == (0 if kept.keeps_claim_details else None)
@@ -76,6 +78,8 @@ def test_a_paused_queue_without_jobs_is_shown_and_doubted(program: Program) -> N
     ended = run("queues", "pause", "mial", "--store", program.store)
     assert (ended.status, json.loads(ended.out)["changed"]) == (0, True)
     assert "has no jobs yet; is that its name?" in ended.err
+    assert run("queues", "pause", "bills", "--store", program.store).status == 0
+    assert list(by_name(program("queues"))) == ["bills", "mail", "mial"]
     shown = by_name(program("queues"))
     assert (shown["mial"]["paused"], shown["mial"]["ready"]) == (True, 0)
 
