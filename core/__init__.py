@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         Unsupported,
     )
     from .events import Event, WorkerOptions
+    from .filters import JobFilter
     from .inputs import Input, NewJob
     from .job import ClaimRequest, Job, Stamps
     from .ledger import (
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
         Schedule,
         Swept,
     )
+    from .overview import QueueCounts
     from .receipts import Published, Receipt, Settled, Settlement
     from .stores import open_ledger
     from .worker import Worker
@@ -74,6 +76,7 @@ _HOMES = {
             "Unsupported",
         ),
         "events": ("Event", "WorkerOptions"),
+        "filters": ("JobFilter",),
         "inputs": ("Input", "NewJob"),
         "job": ("ClaimRequest", "Job", "Stamps"),
         "ledger": (
@@ -88,6 +91,7 @@ _HOMES = {
             "Schedule",
             "Swept",
         ),
+        "overview": ("QueueCounts",),
         "receipts": ("Published", "Receipt", "Settled", "Settlement"),
         "stores": ("open_ledger",),
         "worker": ("Worker",),
@@ -110,6 +114,7 @@ __all__ = [
     "Input",
     "InvalidInput",
     "Job",
+    "JobFilter",
     "LeaseLost",
     "Ledger",
     "LedgerBusy",
@@ -123,6 +128,7 @@ __all__ = [
     "Page",
     "PluginError",
     "Published",
+    "QueueCounts",
     "Receipt",
     "ReceiptConflict",
     "Reject",
