@@ -5,13 +5,17 @@ JSON goes to stdout, everything else to stderr. Exit status 0, or 1 for any fail
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
 
 from ..errors import FencepostError
+from .output import unwritable
 
 DEBUG_ENV = "FENCEPOST_DEBUG"
+_UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
+"""Without a file's name they are about a stream, and so about stdout: ledgers translate their own errors."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -20,7 +24,16 @@ def main(arguments: list[str] | None = None) -> None:
     ours = arguments[: arguments.index("--")] if "--" in arguments else arguments
     debug = "--debug" in ours or bool(os.environ.get(DEBUG_ENV))
     arguments = [argument for argument in ours if argument != "--debug"] + arguments[len(ours) :]
-    sys.exit(_run(arguments, debug=debug))
+    if sys.stderr is None:
+        # Python leaves out a stream that is closed, and prints what is meant for it to stdout.
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - as long as the program
+    if sys.stdout is None:
+        sys.exit(
+            _failed(
+                "stdout is closed; nothing was done. Send it somewhere, for example >/dev/null", debug=debug
+            )
+        )
+    sys.exit(_flushed(_run(arguments, debug=debug), debug=debug))
 
 
 def _run(arguments: list[str], *, debug: bool) -> int:
@@ -36,15 +49,34 @@ def _run(arguments: list[str], *, debug: bool) -> int:
     except FencepostError as error:
         return _failed(str(error), debug=debug)
     except BrokenPipeError:
-        # Whoever read our output has gone; Python would complain once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    except Exception as error:  # noqa: BLE001 - people get a line, not a traceback; --debug has the rest
-        return _failed(
-            f"unexpected {type(error).__name__}: {error}; run with --debug for the traceback, and please report it",
-            debug=debug,
+        return 1  # whoever read our output has gone, and needs no message
+    except OSError as error:
+        message = (
+            str(unwritable(error))
+            if error.filename is None and error.errno in _UNWRITABLE
+            else _unexpected(error)
         )
+        return _failed(message, debug=debug)
+    except Exception as error:  # noqa: BLE001 - people get a line, not a traceback; --debug has the rest
+        return _failed(_unexpected(error), debug=debug)
     return 0
+
+
+def _unexpected(error: Exception) -> str:
+    return f"unexpected {type(error).__name__}: {error}; run with --debug for the traceback, and please report it"
+
+
+def _flushed(status: int, *, debug: bool) -> int:
+    """Write out what Python still holds back; the exit status that follows from that."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        # Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if status == 0 and not isinstance(error, BrokenPipeError):
+            _failed(str(unwritable(error)), debug=debug)
+        return status or 1
+    return status
 
 
 def _failed(message: str, *, debug: bool) -> int:

@@ -111,7 +111,7 @@ def _confirm(what: str, name: str, *, yes: bool) -> None:
 
     if yes:
         return
-    if not sys.stdin.isatty():
+    if sys.stdin is None or not sys.stdin.isatty():
         raise InvalidInput(
             f"to {what}: look with --dry-run first, then say --yes (there is no terminal to ask on)"
         )

@@ -72,7 +72,7 @@ def enqueue(
     from ..job import Stamps
     from .compose import Effects
     from .lines import SUFFIX
-    from .output import print_document
+    from .output import documents_only, print_document
     from .template import Template, instant_ms, stamps_for, text_check
 
     configured = load(config)
@@ -87,18 +87,19 @@ def enqueue(
             configured, queue, Stamps(visibility_timeout, max_attempts, backoff_base, dead_letter_retention)
         ),
     )
-    effects = Effects(configured, settings=set_, modules=plugin, blocked=no_plugin, wanted=[effect])
     store_all = _store_lines if lines or input.endswith(SUFFIX) else _store_document
-    count, location = store_all(
-        input,
-        configured.store if store is None else store,
-        template,
-        check=text_check(effects, effect),
-        stored=effects.plugins.observers.job_enqueued,
-        now_ms=options.logical_or_none(now_ms),
-    )
-    effects.plugins.close()
-    print_document({"enqueued_or_already_present": count, "store": location})
+    with documents_only() as out:
+        effects = Effects(configured, settings=set_, modules=plugin, blocked=no_plugin, wanted=[effect])
+        count, location = store_all(
+            input,
+            configured.store if store is None else store,
+            template,
+            check=text_check(effects, effect),
+            stored=effects.plugins.observers.job_enqueued,
+            now_ms=options.logical_or_none(now_ms),
+        )
+        effects.plugins.close()
+        print_document({"enqueued_or_already_present": count, "store": location}, out)
 
 
 def _store_document(

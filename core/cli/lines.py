@@ -97,6 +97,8 @@ def enqueue_lines(
 def opened(name: str) -> Iterator[IO[bytes]]:
     """The file of that name, or stdin for ``-``."""
     if name == "-":
+        if sys.stdin is None:
+            raise InvalidInput("stdin is closed: name a file, or pipe the records in")
         yield sys.stdin.buffer
         return
     try:

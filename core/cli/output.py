@@ -3,14 +3,47 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from typing import TextIO
 
 from ..documents import readable
+from ..errors import FencepostError
 
 
-def print_document(document: object) -> None:
-    """Print one JSON document, indented by two."""
-    sys.stdout.buffer.write(readable(document))
-    sys.stdout.buffer.flush()
+@contextmanager
+def documents_only() -> Iterator[TextIO]:
+    """Give stdout for our documents alone: what plugins print in the block goes to stderr."""
+    out = sys.stdout
+    with redirect_stdout(sys.stderr):
+        yield out
+
+
+def print_document(document: object, out: TextIO | None = None) -> None:
+    """Print one JSON document, indented by two; to stdout, or to what ``documents_only`` gave."""
+    write(readable(document), sys.stdout if out is None else out)
+
+
+def write(data: bytes, out: TextIO) -> None:
+    """Write the bytes through.
+
+    Raises:
+        FencepostError: they cannot be written.
+    """
+    try:
+        out.buffer.write(data)
+        out.buffer.flush()
+    except BrokenPipeError:  # whoever read has gone, and needs no message
+        raise
+    except OSError as error:
+        raise unwritable(error) from error
+
+
+def unwritable(error: OSError) -> FencepostError:
+    """What to say when stdout takes no more."""
+    return FencepostError(
+        f"stdout cannot be written: {error.strerror or error}; what was done stays done (see fencepost status)"
+    )
 
 
 def warn(message: str) -> None:

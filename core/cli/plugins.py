@@ -38,9 +38,10 @@ def show(
         return
     from ...plugins import API_VERSION, listing
     from ...plugins.manager import Plugins
-    from .output import print_document
+    from .output import documents_only, print_document
 
-    plugins = Plugins.load(blocked=no_plugin or (), modules=plugin or (), tolerant=True)
+    with documents_only():
+        plugins = Plugins.load(blocked=no_plugin or (), modules=plugin or (), tolerant=True)
     rows = listing.rows(plugins, all=all_plugins)
     if as_json:
         print_document({"schema_version": 1, "api_version": API_VERSION, "plugins": rows})
@@ -57,8 +58,10 @@ def doctor(plugin: options.Plugin = None, no_plugin: options.NoPlugin = None) ->
     from ...plugins import listing
     from ...plugins.manager import Plugins
     from ..errors import PluginError
+    from .output import documents_only
 
-    plugins = Plugins.load(blocked=no_plugin or (), modules=plugin or (), tolerant=True)
+    with documents_only():
+        plugins = Plugins.load(blocked=no_plugin or (), modules=plugin or (), tolerant=True)
     rows = listing.rows(plugins, all=True)
     broken = [row for row in rows if row["state"] == "broken"]
     if broken:
@@ -107,13 +110,14 @@ def check(
     from ...plugins.testing.case import DEFAULT_TEXT
     from ..config import load
     from ..errors import InvalidInput, PluginError
+    from .output import documents_only
 
     configured = load(config)
     given = settings.merged(
         settings.from_table(configured.effects, origin=str(configured.path)),
         settings.from_options(set_ or (), effect=effect),
     )
-    with tempfile.TemporaryDirectory(prefix="fencepost-check-") as folder:
+    with documents_only(), tempfile.TemporaryDirectory(prefix="fencepost-check-") as folder:
         try:
             case = EffectCase(
                 effect,

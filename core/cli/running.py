@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 from contextlib import nullcontext
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 from ..documents import compact
 from ..effect import Effect
@@ -19,7 +19,7 @@ from ..events import Event, Observers, WorkerOptions
 from ..ledger import Ledger
 from ..turns import CrashHook
 from ..worker import Worker
-from .output import print_document
+from .output import print_document, write
 from .progress import progress
 
 HEALTH_EVERY_S: Final = 1.0
@@ -36,8 +36,9 @@ def run_worker(
     log_format: str,
     clock_name: str,
     hide_secrets: logging.Filter,
+    out: TextIO,
 ) -> None:
-    """Run the worker to its end, and print its events."""
+    """Run the worker to its end, and print its events to ``out``."""
     level = logging.WARNING if options.bounded else logging.INFO
     events: list[Event] = []
     # One attempt is soon over, and nobody knows how many a following worker will make.
@@ -54,7 +55,7 @@ def run_worker(
             ledger,
             effects,
             options,
-            on_event=keep if options.bounded else _print_line,
+            on_event=keep if options.bounded else lambda event: write(_line(event), out),
             observers=observers,
             crash=crash,
             healthy=(lambda: None) if health_file is None else Health(health_file),
@@ -63,7 +64,7 @@ def run_worker(
         worker.run()
     if options.bounded:
         documents = [event.document() for event in events]
-        print_document({"schema_version": 1, "events": documents, "clock": clock_name})
+        print_document({"schema_version": 1, "events": documents, "clock": clock_name}, out)
 
 
 def default_claimant() -> str:
@@ -135,6 +136,5 @@ def set_up_logs(log_format: str, *, level: int, hide_secrets: logging.Filter | N
     ours.propagate = False
 
 
-def _print_line(event: Event) -> None:
-    sys.stdout.write(compact(event.document()) + "\n")
-    sys.stdout.flush()
+def _line(event: Event) -> bytes:
+    return compact(event.document()).encode("utf-8") + b"\n"

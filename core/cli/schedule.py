@@ -61,6 +61,7 @@ def add(
     from ..scheduler import check_schedule
     from ..stores import open_ledger
     from .compose import Effects
+    from .output import documents_only
     from .template import stamps_for, text_check
 
     configured = load(config)
@@ -80,9 +81,10 @@ def add(
             ),
         )
     )
-    effects = Effects(configured, settings=set_, modules=plugin, blocked=no_plugin, wanted=[effect])
-    text_check(effects, effect)(schedule.text)
-    effects.plugins.close()
+    with documents_only():
+        effects = Effects(configured, settings=set_, modules=plugin, blocked=no_plugin, wanted=[effect])
+        text_check(effects, effect)(schedule.text)
+        effects.plugins.close()
     _refuse_without(configured.store if store is None else store)
     logical_ms = options.logical_or_none(now_ms)
     clock = wall_ms if logical_ms is None else logical(logical_ms)

@@ -29,7 +29,7 @@ class Screen:
     def __init__(self) -> None:
         self.ended = False
         """A signal has asked for the end."""
-        self._in: Final = sys.stdin.fileno() if sys.stdin.isatty() else None
+        self._in: Final = sys.stdin.fileno() if sys.stdin and sys.stdin.isatty() else None
         self._mode: list[Any] | None = None
         self._handlers: dict[signal.Signals, Any] = {}
         self._woken, self._wake = -1, -1

@@ -102,6 +102,9 @@ def command(advice: Advice, seen: Seen, *, store: str | None) -> str | None:
 def _installed(effect: str) -> bool:
     from ...plugins.manager import Plugins
     from ..job import DEFAULT_EFFECT
+    from .output import documents_only
 
-    # The default effect ships with the program: to load every plugin for it would be slow.
-    return effect == DEFAULT_EFFECT or effect in Plugins.load(tolerant=True).effect_names()
+    if effect == DEFAULT_EFFECT:
+        return True  # it ships with the program: to load every plugin for it would be slow
+    with documents_only():
+        return effect in Plugins.load(tolerant=True).effect_names()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Optional, TextIO
 
 import typer
 
@@ -112,6 +112,7 @@ def worker(
     from ..events import WorkerOptions
     from ..stores import open_ledger
     from .compose import Effects
+    from .output import documents_only
     from .running import default_claimant, run_worker
 
     if follow and crash_after is not None:
@@ -134,27 +135,29 @@ def worker(
         schedules=not no_schedules,
     )
     configured = load(config)
-    effects = Effects(configured, settings=set_, modules=plugin, blocked=no_plugin, wanted=effect)
-    chosen = {name: effects.choose(name) for name in effect} if effect else effects.choose_all()
     clock = wall_ms if logical_ms is None else logical(logical_ms)
-    try:
-        with open_ledger(configured.store if store is None else store, clock=clock) as ledger:
-            run_worker(
-                ledger,
-                chosen,
-                worker_options,
-                observers=effects.plugins.observers,
-                crash=None if crash_after is None else _crash_at(crash_after),
-                health_file=health_file,
-                log_format=log_format.value,
-                clock_name="logical" if logical_ms is not None else "ledger",
-                hide_secrets=effects.plugins.redactor.filter(),
-            )
-    finally:
-        effects.plugins.close()
+    with documents_only() as out:
+        effects = Effects(configured, settings=set_, modules=plugin, blocked=no_plugin, wanted=effect)
+        chosen = {name: effects.choose(name) for name in effect} if effect else effects.choose_all()
+        try:
+            with open_ledger(configured.store if store is None else store, clock=clock) as ledger:
+                run_worker(
+                    ledger,
+                    chosen,
+                    worker_options,
+                    observers=effects.plugins.observers,
+                    crash=None if crash_after is None else _crash_at(crash_after, out),
+                    health_file=health_file,
+                    log_format=log_format.value,
+                    clock_name="logical" if logical_ms is not None else "ledger",
+                    hide_secrets=effects.plugins.redactor.filter(),
+                    out=out,
+                )
+        finally:
+            effects.plugins.close()
 
 
-def _crash_at(point: CrashAfter) -> CrashHook:
+def _crash_at(point: CrashAfter, out: TextIO) -> CrashHook:
     import os
 
     from ..crash import EXIT_CODE
@@ -162,7 +165,7 @@ def _crash_at(point: CrashAfter) -> CrashHook:
 
     def crash(reached: str, job: Job) -> None:
         if reached == point:
-            print_document({"crash_after": point.value, "id": job.id, "version": job.version})
+            print_document({"crash_after": point.value, "id": job.id, "version": job.version}, out)
             os._exit(EXIT_CODE)
 
     return crash

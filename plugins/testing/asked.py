@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from typing import Any, Final, Self
 
 CALLS: Final = 4
@@ -111,13 +112,14 @@ def main() -> None:
     from ...core.documents import canonical
     from .scenarios import chosen
 
-    effect = chosen(orders)
     outcomes = []
-    for _ in range(CALLS):
-        watch.on = True
-        outcome = effect.outcome(orders["text"])
-        watch.on = False
-        outcomes.append(canonical(outcome))
+    with redirect_stdout(sys.stderr):  # an effect may print; stdout is for the answer
+        effect = chosen(orders)
+        for _ in range(CALLS):
+            watch.on = True
+            outcome = effect.outcome(orders["text"])
+            watch.on = False
+            outcomes.append(canonical(outcome))
     print(json.dumps({"outcomes": outcomes, "wrote": watch.seen}))
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
 from fencepost.core import InvalidInput, open_ledger
 
 from tests.cli.inprocess import refused, run
+from tests.programs import FENCEPOST
 
 ONE = b'[{"id":"a","text":"b"}]'
 
@@ -79,3 +82,95 @@ def test_a_folder_whose_name_ends_in_db_is_a_store_when_a_slash_follows(here: Pa
     (here / "folder.db").mkdir()
     ended = run("enqueue", "--input", "-", "--store", "folder.db/", stdin=ONE)
     assert json.loads(ended.out)["store"] == str(here / "folder.db")
+
+
+# -- stdout and stdin --
+
+CHATTY = """
+import fencepost.plugins as plugins
+
+print("chatty: imported")
+
+
+@plugins.hookimpl
+def effect_info():
+    return plugins.EffectInfo(name="chatty", summary="Talks.", delivery="local")
+
+
+@plugins.hookimpl
+def effect_validate(text):
+    print("chatty: validating")
+
+
+@plugins.hookimpl
+def effect_apply(request):
+    print("chatty: applying")
+    if request.text == "fail":
+        raise SystemExit("no")
+    return {}
+"""
+
+
+@pytest.mark.parametrize("follow", [False, True], ids=["bounded", "follow"])
+def test_what_a_plugin_prints_goes_to_stderr(here: Path, follow: bool) -> None:
+    (here / "chatty.py").write_text(CHATTY)
+    mine = ("--effect", "chatty", "--plugin", "chatty.py")
+    stored = run("enqueue", "--input", "-", *mine, stdin=ONE)
+    assert json.loads(stored.out)["enqueued_or_already_present"] == 1
+    assert "chatty: validating" in stored.err
+    worked = run("worker", *mine, *(("--follow", "--idle-exit", "0.01") if follow else ()))
+    events = [json.loads(worked.out)] if follow else json.loads(worked.out)["events"]
+    assert [(event["id"], event["state"]) for event in events] == [("a", "completed")]
+    assert "chatty: applying" in worked.err
+    listed = run("plugins", "--json", "--plugin", "chatty.py")
+    assert "chatty" in [row["effect"] for row in json.loads(listed.out)["plugins"]]
+
+
+def test_stdout_stays_empty_where_a_plugin_prints_and_then_fails(here: Path) -> None:
+    (here / "chatty.py").write_text(CHATTY + "\nraise RuntimeError('broken')\n")
+    assert "chatty: imported" in enqueue_refused("--effect", "chatty", "--plugin", "chatty.py")
+
+
+@pytest.mark.parametrize("command", ["status", "worker", "plugins", "--version"])
+def test_a_closed_stdout_is_named_before_anything_is_done(command: str, here: Path) -> None:
+    ended = shell(f"{command} >&-")
+    assert ended.returncode == 1
+    assert b"stdout is closed; nothing was done" in ended.stderr
+    assert list(here.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", ["status", "plugins", "plugins doctor", "--version"])
+def test_a_stdout_that_takes_no_more_is_named(command: str) -> None:
+    ended = shell(f"{command} >/dev/full")
+    assert ended.returncode == 1
+    (line,) = ended.stderr.decode().splitlines()
+    assert line.startswith(
+        "fencepost: stdout cannot be written: No space left on device; what was done stays"
+    )
+
+
+def test_what_was_done_stays_done_where_stdout_takes_no_more(here: Path) -> None:
+    (here / "in.json").write_bytes(ONE)
+    assert shell("enqueue --input in.json >/dev/full").returncode == 1
+    following = shell("worker --follow --idle-exit 0.01 >/dev/full")
+    assert (following.returncode, b"stdout cannot be written" in following.stderr) == (1, True)
+    assert json.loads(run("status").out)["jobs"][0]["State"] == "completed"
+
+
+def test_a_closed_stdin_is_named() -> None:
+    ended = shell("enqueue --input - <&-")
+    assert (ended.returncode, ended.stdout) == (1, b"")
+    assert b"stdin is closed: name a file" in ended.stderr
+
+
+def test_a_closed_stderr_puts_nothing_on_stdout() -> None:
+    ended = shell("status --store '' 2>&-")
+    assert (ended.returncode, ended.stdout) == (1, b"")
+
+
+def shell(words: str) -> subprocess.CompletedProcess[bytes]:
+    """Run ``fencepost`` with the redirections of a shell."""
+    command = f"{shlex.join(FENCEPOST)} {words}"
+    return subprocess.run(
+        ["sh", "-c", command], stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60
+    )
