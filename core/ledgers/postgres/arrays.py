@@ -11,6 +11,8 @@ from psycopg.abc import AdaptContext, Buffer
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
+from ...inputs import is_name
+
 _BYTEA: Final = 17
 _BYTEA_ARRAY: Final = 1001
 
@@ -32,6 +34,15 @@ def text_array(values: Sequence[str | None]) -> str:
 def _quoted(value: str) -> str:
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
+
+
+def askable(ids: Iterable[str]) -> list[str]:
+    """Those that could be the id of something; what PostgreSQL's text cannot carry is not sent."""
+    wanted = list(ids)
+    joined = "".join(wanted)
+    if joined.isascii() and "\0" not in joined:
+        return wanted
+    return [id for id in wanted if is_name(id)]
 
 
 def int_array(values: Iterable[int | None]) -> str:

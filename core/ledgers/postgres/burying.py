@@ -9,45 +9,42 @@ import psycopg
 
 from ...job import Job
 from ...texts import storable
-from .arrays import int_array
+from .arrays import text_array
 from .errors import translate
 from .transaction import Transaction
 
 
-def bury(transaction: Transaction, keys: Sequence[int], *, error: str, now_ms: int) -> None:
+def bury(transaction: Transaction, ids: Sequence[str], *, error: str, now_ms: int) -> None:
     """Move live jobs to the dead, each under a new fence and with ``error`` as its last one."""
-    if not keys:
+    if not ids:
         return
-    with _whole_move(
-        transaction, len(keys), "to the dead failed; nothing was moved, they are live as before"
-    ):
-        transaction.change("bury", {"keys": int_array(keys), "error": storable(error), "now_ms": now_ms})
+    moved = {"ids": text_array(ids), "error": storable(error), "now_ms": now_ms}
+    with _whole_move(transaction, len(ids), "to the dead failed; nothing was moved, they are live as before"):
+        transaction.change("bury", moved)
 
 
-def revive(transaction: Transaction, key: int, job: Job) -> None:
+def revive(transaction: Transaction, job: Job) -> None:
     """Move a dead job back to the live ones, as ``job`` says."""
+    values = {
+        "id": job.id,
+        "state": job.state,
+        "version": job.version,
+        "attempts": job.attempts,
+        "run_at_ms": job.run_at_ms,
+        "expires_at_ms": job.expires_at_ms,
+        "started_at_ms": job.started_at_ms,
+        "last_error": job.last_error,
+    }
     with _whole_move(transaction, 1, "back from the dead failed; nothing was moved, it is dead as before"):
-        transaction.change(
-            "revive",
-            {
-                "key": key,
-                "state": job.state,
-                "version": job.version,
-                "attempts": job.attempts,
-                "run_at_ms": job.run_at_ms,
-                "expires_at_ms": job.expires_at_ms,
-                "started_at_ms": job.started_at_ms,
-                "last_error": job.last_error,
-            },
-        )
+        transaction.change("revive", values)
 
 
-def purge(transaction: Transaction, keys: Sequence[int]) -> None:
+def purge(transaction: Transaction, ids: Sequence[str]) -> None:
     """Forget dead jobs; what stays of each is its input, its receipt and its last version."""
-    if not keys:
+    if not ids:
         return
-    with _whole_move(transaction, len(keys), "out of the dead failed; nothing was purged"):
-        transaction.change("purge", {"keys": int_array(keys)})
+    with _whole_move(transaction, len(ids), "out of the dead failed; nothing was purged"):
+        transaction.change("purge", {"ids": text_array(ids)})
 
 
 @contextmanager

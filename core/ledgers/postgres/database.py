@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import psycopg
 from psycopg.pq import TransactionStatus
@@ -19,7 +19,7 @@ from .address import Address
 from .errors import translate
 from .migrations import make
 from .pool import Pool
-from .transaction import Connection, Transaction
+from .transaction import NO_META, Connection, Meta, Parameters, Row, Transaction, meta_of
 
 
 @cache
@@ -48,14 +48,14 @@ class Database:
     def read(self) -> Iterator[Transaction]:
         """For single statements: each sees a moment of its own, without a transaction around it."""
         with self._connection() as connection:
-            yield self._part(connection)
+            yield self._transaction(connection)
 
     @contextmanager
     def snapshot(self) -> Iterator[Transaction]:
         """A transaction that reads: all of it sees one moment."""
         with self._connection() as connection:
-            self._run(connection, b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "settings")
-            yield self._part(connection)
+            self._begin(connection, b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "settings")
+            yield self._transaction(connection)
             connection.execute("COMMIT")
 
     @contextmanager
@@ -68,16 +68,30 @@ class Database:
             LedgerBusy: a lock or a connection was not had in time.
             LedgerSealed: the ledger has moved.
         """
+        first = ("stop_work",) if alone else ()
         with self._connection() as connection:
-            # One round trip: without parameters psycopg sends several statements at once.
-            first = ("stop_work",) if alone else ()
-            meta = self._run(connection, b"BEGIN", *first, "settings", "meta")
-            transaction = self._part(connection, meta, even_sealed=even_sealed)
-            yield transaction
-            if transaction.wakes:
-                connection.execute(self.statements["wake"] + b"; COMMIT")
-            else:
-                connection.execute("COMMIT")
+            meta = meta_of(self._begin(connection, b"BEGIN", *first, "opening"))
+            if not even_sealed:
+                self._refuse_sealed(meta)
+            with self._committed(self._transaction(connection, meta)) as transaction:
+                yield transaction
+
+    @contextmanager
+    def write_ahead(self, *ahead: tuple[str, Parameters]) -> Iterator[tuple[Transaction, list[list[Row]]]]:
+        """As ``write``, and what these statements gave that were sent along with its beginning.
+
+        All in one round trip; each round trip of a busy worker may have to wait for the interpreter's lock.
+        """
+        with self._connection() as connection:
+            with connection.pipeline():
+                connection.execute("BEGIN")
+                opening = connection.execute(self.statements["opening"])
+                cursors = [self._transaction(connection).send(*statement) for statement in ahead]
+            meta = meta_of(opening.fetchall()[0])
+            self._refuse_sealed(meta)
+            rows = [cursor.fetchall() for cursor in cursors]
+            with self._committed(self._transaction(connection, meta)) as transaction:
+                yield transaction, rows
 
     @contextmanager
     def join(self, connection: object) -> Iterator[Transaction]:
@@ -89,28 +103,40 @@ class Database:
         if not isinstance(connection, psycopg.Connection):
             raise InvalidInput(f"connection must be a psycopg.Connection, not {type(connection).__name__}")
         with self.read() as own:
-            identity = own.rows("meta")[0][0]
+            identity = meta_of(own.rows("meta")[0]).identity
         status = connection.info.transaction_status
         if status == TransactionStatus.INERROR:
             raise InvalidInput("the connection's transaction has failed already: roll it back first")
         if connection.autocommit and status == TransactionStatus.IDLE:
             raise InvalidInput("the connection is in no transaction that could be joined: begin one first")
         with self._translated():
-            theirs = Transaction(connection, self.statements, self.address)
-            with theirs.savepoint():
-                try:
-                    meta = theirs.rows("meta")[0]
-                except psycopg.errors.UndefinedTable:
-                    meta = (None,)
-                if meta[0] != identity:
-                    raise InvalidInput(
-                        f"the connection is not to the database of {self.address.location}: "
-                        "a transaction spans one database"
-                    )
-                part = self._part(connection, meta)
-                yield part
-                if part.wakes:
-                    part.change("wake")
+            transaction = self._transaction(connection)
+            with transaction.savepoint():
+                transaction.meta = self._meta_of(transaction, identity)
+                self._refuse_sealed(transaction.meta)
+                yield transaction
+                if transaction.wakes:
+                    transaction.change("wake")
+
+    def _meta_of(self, joined: Transaction, identity: str) -> Meta:
+        """What the caller's connection finds of this ledger; the clock is that of this moment."""
+        with suppress(psycopg.errors.UndefinedTable):
+            meta = meta_of(joined.rows("meta")[0])
+            if meta.identity == identity:
+                return meta
+        raise InvalidInput(
+            f"the connection is not to the database of {self.address.location}: a transaction spans one database"
+        )
+
+    @contextmanager
+    def _committed(self, transaction: Transaction) -> Iterator[Transaction]:
+        yield transaction
+        if not transaction.ended:
+            transaction.commit()
+
+    def _refuse_sealed(self, meta: Meta) -> None:
+        if meta.sealed_for is not None:
+            raise sealed(self.address.location, meta.sealed_for)
 
     # -- connections --
 
@@ -166,23 +192,17 @@ class Database:
         except (psycopg.Error, UnicodeError) as error:
             raise translate(error, self.address) from error
 
-    def _run(self, connection: Connection, begin: bytes, *names: str) -> tuple[Any, ...]:
+    def _begin(self, connection: Connection, begin: bytes, *names: str) -> Row:
         """Begin a transaction and run statements in it, all in one round trip; the row that the last gives."""
+        # Without parameters psycopg sends several statements at once.
         cursor = connection.execute(b";\n".join([begin, *(self.statements[name] for name in names)]))
         while cursor.nextset():
             pass
-        row: tuple[Any, ...] = cursor.fetchall()[0]
+        row: Row = cursor.fetchall()[0]
         return row
 
-    def _part(
-        self, connection: Connection, meta: tuple[Any, ...] | None = None, *, even_sealed: bool = False
-    ) -> Transaction:
-        if meta is None:
-            return Transaction(connection, self.statements, self.address)
-        _, sealed_for, now_ms, snapshot = meta
-        if sealed_for is not None and not even_sealed:
-            raise sealed(self.address.location, sealed_for)
-        return Transaction(connection, self.statements, self.address, now_ms=now_ms, snapshot=snapshot)
+    def _transaction(self, connection: Connection, meta: Meta = NO_META) -> Transaction:
+        return Transaction(connection, self.statements, self.address, meta)
 
 
 def sealed(location: str, destination: str) -> LedgerSealed:

@@ -161,6 +161,8 @@ def _add_unknown(
         if not missing:
             transaction.change("unpurge", {"ids": text_array(sorted(created))})
             return created
+        # Where no input was bound, these rows are what requests with the same ids meet in: in the order of ids.
+        missing.sort(key=lambda one: one[1].id)
         _add_scattered(transaction, [(one, _options(one[1])) for one in missing], key, now_ms)
 
 

@@ -17,7 +17,7 @@ from ...receipts import Published, Receipt, Settled, Settlement
 from ...scheduler import check_schedule
 from . import looking, operating, receipting, scheduling, sweeping, transfer
 from .address import parse_address
-from .claiming import Claim
+from .claiming import Claim, lanes
 from .database import Database
 from .enqueueing import enqueue
 from .moving import Rule, move
@@ -137,17 +137,20 @@ class PostgresLedger:
     ) -> tuple[list[Settled], list[Job]]:
         """Settlements and claim in one commit; nothing is claimed where a settlement was refused."""
         self._watch.mark()
+        settled: list[Settled] = []
         while True:
-            with self._database.write() as transaction:
-                self._watch.saw(transaction.snapshot)
-                now_ms = _at(transaction, now_ms)
-                claim = Claim(transaction, request, now_ms)
-                if claim.promote():
-                    continue  # this step is committed by itself, and others may come in between
-                settled = receipting.settle(transaction, settlements, now_ms) if settlements else []
+            batch = receipting.Batch(() if settled else settlements, now_ms)
+            with self._database.write_ahead(lanes(request, now_ms), *batch.ahead) as (transaction, answers):
+                self._watch.saw(transaction.meta.snapshot)
+                at_ms = _at(transaction, now_ms)
+                found, *rows = answers
+                settled += batch.settled(transaction, rows, at_ms)
                 if not all(item.completed for item in settled):
                     return settled, []
-                return settled, claim.take()
+                claim = Claim(transaction, request, at_ms, found)
+                if not claim.promote():
+                    return settled, claim.take()
+                # This step is committed by itself, and others may come in between.
 
     def read_inputs(self, ids: Iterable[str]) -> dict[str, Input]:
         """By one statement; a job without its input is corrupt."""
@@ -185,8 +188,9 @@ class PostgresLedger:
         """In one commit, each item for itself."""
         if not settlements:
             return []
-        with self._database.write() as transaction:
-            return receipting.settle(transaction, settlements, _at(transaction, now_ms))
+        batch = receipting.Batch(settlements, now_ms)
+        with self._database.write_ahead(*batch.ahead) as (transaction, rows):
+            return batch.settled(transaction, rows, _at(transaction, now_ms))
 
     def retry(
         self,

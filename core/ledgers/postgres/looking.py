@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from operator import itemgetter
+from typing import Final
 
 from ...errors import InvalidInput, LedgerCorrupt
 from ...filters import ALL_JOBS, JobFilter
@@ -12,9 +14,11 @@ from ...job import COMPLETED, QUEUED, STATES, Job, State
 from ...ledger import AuditEntry, Page
 from ...overview import QueueCounts
 from ..rows import job_of
-from .arrays import int_array, text_array
-from .claiming import lane_arrays, lanes
+from .arrays import askable, text_array
+from .claiming import served_arrays
 from .transaction import Transaction
+
+_key: Final = itemgetter(-1)
 
 
 def read_inputs(transaction: Transaction, ids: Iterable[str]) -> dict[str, Input]:
@@ -23,7 +27,7 @@ def read_inputs(transaction: Transaction, ids: Iterable[str]) -> dict[str, Input
     Raises:
         LedgerCorrupt: the input of a job is missing.
     """
-    wanted = [id for id in ids if is_name(id)]
+    wanted = askable(ids)
     found = {
         id: Input(id, text.decode()) for id, text in transaction.rows("inputs", {"ids": text_array(wanted)})
     }
@@ -63,12 +67,12 @@ def jobs(
         "limit": limit + 1,
     }
     if where == ALL_JOBS:
-        found = transaction.rows("keys", bounds | {"scan": QUEUED in wanted or COMPLETED in wanted})
+        found = transaction.rows("page", bounds | {"scan": QUEUED in wanted or COMPLETED in wanted})
     else:
-        found = transaction.rows("keys_where", bounds | asdict(where))
-    keys = [key for (key,) in found[:limit]]
-    rows = transaction.rows("jobs_at", {"keys": int_array(keys)})
-    return Page([job_of(row) for row in rows], str(keys[-1]) if len(found) > limit else None)
+        found = transaction.rows("page_where", bounds | asdict(where))
+    rows = transaction.rows("jobs_of", {"ids": text_array([id for _, id in found[:limit]])})
+    rows.sort(key=_key)
+    return Page([job_of(row) for row in rows], str(found[limit - 1][0]) if len(found) > limit else None)
 
 
 def cursor_key(cursor: str | None) -> int:
@@ -122,8 +126,7 @@ def next_due_ms(
     transaction: Transaction, queues: Sequence[str] | None, effects: Sequence[str] | None
 ) -> int | None:
     """When a claim of these could next find something to settle or, in queues that are not paused, to pick."""
-    served = lanes(transaction, queues, effects)
-    due_ms: int | None = transaction.value("next_due", lane_arrays(served)) if served else None
+    due_ms: int | None = transaction.value("next_due", served_arrays(queues, effects))
     return due_ms
 
 

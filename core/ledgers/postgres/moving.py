@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from ...inputs import is_name
 from ...job import DEAD, QUEUED, Job
@@ -15,40 +15,35 @@ from .transaction import Transaction
 Rule: TypeAlias = Callable[[Job, int], Job | None]
 """One of the moves of ``job.py``, of the job at an instant; None where it is refused."""
 
-_KEY: Final = -1
 
-
-def find(transaction: Transaction, id: str) -> tuple[int, Job] | None:
-    """The job and its key, live or dead; nobody else moves it until the transaction ends."""
+def find(transaction: Transaction, id: str) -> Job | None:
+    """The job, live or dead; nobody else moves it until the transaction ends."""
     row = transaction.row("lock_job", {"id": id}) if is_name(id) else None
-    return None if row is None else (row[_KEY], job_of(row))
+    return None if row is None else job_of(row)
 
 
 def move(transaction: Transaction, id: str, rule: Rule, now_ms: int) -> tuple[Job, Job] | None:
     """Apply the rule to the job; what it was and what it is, or None where the move is refused."""
-    found = find(transaction, id)
-    if found is None:
-        return None
-    key, job = found
-    moved = rule(job, now_ms)
-    if moved is None:
+    job = find(transaction, id)
+    moved = None if job is None else rule(job, now_ms)
+    if job is None or moved is None:
         return None
     if job.state == DEAD:
-        revive(transaction, key, moved)
+        revive(transaction, moved)
     elif moved.state == DEAD:
-        bury(transaction, [key], error=moved.last_error or "", now_ms=moved.died_at_ms or 0)
+        bury(transaction, [id], error=moved.last_error or "", now_ms=moved.died_at_ms or 0)
     elif moved != job:
-        _update(transaction, key, moved)
+        _update(transaction, moved)
     if moved.state == QUEUED:
         transaction.wakes = True
     return job, moved
 
 
-def _update(transaction: Transaction, key: int, job: Job) -> None:
+def _update(transaction: Transaction, job: Job) -> None:
     transaction.change(
         "move",
         {
-            "key": key,
+            "id": job.id,
             "state": job.state,
             "version": job.version,
             "lease_until_ms": job.lease_until_ms,

@@ -11,7 +11,7 @@ from ...errors import InvalidInput, LedgerCorrupt
 from ...job import DEAD, Decision, Job
 from ...receipts import Receipt, check_outcome
 from ...texts import storable
-from .burying import purge as purge_keys
+from .burying import purge as bury_for_good
 from .looking import read_inputs
 from .moving import Rule, find, move
 from .receipting import publish, receipts
@@ -68,11 +68,10 @@ def resolve(
 
 def purge(transaction: Transaction, id: str, operator: Operator) -> bool:
     """Forget a dead job, whatever its retention."""
-    found = find(transaction, id)
-    if found is None or found[1].state != DEAD:
+    job = find(transaction, id)
+    if job is None or job.state != DEAD:
         return False
-    key, job = found
-    purge_keys(transaction, [key])
+    bury_for_good(transaction, [id])
     _record(transaction, "purge", id, operator, job.state, None, job.version)
     return True
 

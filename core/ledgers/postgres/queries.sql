@@ -2,23 +2,36 @@
 -- wake-ups; lists come as array literals.
 -- A small number is sent as a smallint, so whatever is calculated with is cast.
 
--- name: settings
--- For the transactions of the ledger itself: its statements are written for walks along the indexes, whatever
--- the statistics say. A plan by hash joins over a partial index takes eight times as long to settle a batch.
+-- name: opening
+-- Read first in every transaction that writes, which locks fencepost_meta until its end: a seal waits for that. The
+-- clock is that of the transaction's beginning, as in every statement that is given no instant: it is read once.
+-- For this transaction alone, plans are walks along the indexes, whatever the statistics say: the statements are
+-- written for them, and a hash join over a partial index takes eight times as long to settle a batch.
 SELECT
+    identity::text, sealed_for, floor(extract(epoch FROM now()) * 1000)::bigint, pg_current_snapshot()::text,
     set_config('enable_hashjoin', 'off', true),
     set_config('enable_mergejoin', 'off', true),
     set_config('enable_seqscan', 'off', true),
     set_config('enable_bitmapscan', 'off', true),
     set_config('jit', 'off', true),
     set_config('lock_timeout', '30s', true)
+FROM {schema}.fencepost_meta
 
 -- name: meta
--- Read first in every transaction that writes, which locks the table until its end: a seal waits for that.
+-- The same of a transaction that is not ours, whose settings and clock are left as they are.
 SELECT
     identity::text, sealed_for, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint,
     pg_current_snapshot()::text
 FROM {schema}.fencepost_meta
+
+-- name: settings
+-- For transactions that only read: see opening.
+SELECT
+    set_config('enable_hashjoin', 'off', true),
+    set_config('enable_mergejoin', 'off', true),
+    set_config('enable_seqscan', 'off', true),
+    set_config('enable_bitmapscan', 'off', true),
+    set_config('jit', 'off', true)
 
 -- name: now_ms
 SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint
@@ -74,7 +87,6 @@ FROM unnest(
     place, id, queue, effect, priority, run_at_ms, expires_at_ms, visibility_timeout_ms, max_attempts,
     backoff_base_ms, dead_letter_retention_ms
 )
-ORDER BY id COLLATE "C"
 ON CONFLICT (id) DO NOTHING
 
 -- name: add_jobs_alike
@@ -89,7 +101,6 @@ SELECT
     %(visibility_timeout_ms)s::bigint, %(max_attempts)s::bigint, %(backoff_base_ms)s::bigint,
     %(dead_letter_retention_ms)s::bigint
 FROM unnest(%(ids)s::text[]) WITH ORDINALITY AS record (id, place)
-ORDER BY id COLLATE "C"
 ON CONFLICT (id) DO NOTHING
 
 -- name: known
@@ -111,83 +122,72 @@ FROM purged WHERE job.id = purged.id
 
 -- == claim ==
 
--- name: lanes
--- The (queue, effect) pairs that have queued or running jobs, each found by one step in each index.
-WITH RECURSIVE lane (queue, effect) AS (
-    SELECT ''::text COLLATE "C", ''::text COLLATE "C"
-    UNION ALL
-    SELECT next.queue, next.effect
-    FROM lane CROSS JOIN LATERAL (
-        SELECT found.queue, found.effect FROM (
-            (
-                SELECT queue, effect FROM {schema}.fencepost_jobs
-                WHERE state = 'queued' AND NOT waiting AND (queue, effect) > (lane.queue, lane.effect)
-                ORDER BY queue, effect LIMIT 1
-            )
-            UNION ALL
-            (
-                SELECT queue, effect FROM {schema}.fencepost_jobs
-                WHERE state = 'queued' AND waiting AND (queue, effect) > (lane.queue, lane.effect)
-                ORDER BY queue, effect LIMIT 1
-            )
-            UNION ALL
-            (
-                SELECT queue, effect FROM {schema}.fencepost_jobs
-                WHERE state = 'running' AND (queue, effect) > (lane.queue, lane.effect)
-                ORDER BY queue, effect LIMIT 1
-            )
-        ) AS found
-        ORDER BY found.queue, found.effect LIMIT 1
-    ) AS next
-)
-SELECT queue, effect FROM lane WHERE queue <> ''
-
 -- name: paused
 SELECT queue FROM {schema}.fencepost_paused ORDER BY queue
 
--- name: passed
--- Of each lane: whether it is paused, whether any delayed job is due, and whether there is anything to settle:
--- expired, lapsed, used up by the worker's limit or by the job's own.
+-- name: lanes
+-- The lanes that a claim serves: those of the queues and effects that it names, or where it does not name both,
+-- those that have queued or running jobs. Of each: whether its queue is paused, whether any delayed job is due, and
+-- whether there is anything to settle: expired, lapsed, used up by the worker's limit or by the job's own.
+-- Not by EXISTS, for which the planner makes two plans each.
+WITH instant (now_ms) AS (
+    SELECT coalesce(%(now_ms)s::bigint, floor(extract(epoch FROM now()) * 1000)::bigint)
+)
 SELECT
-    EXISTS (SELECT FROM {schema}.fencepost_paused AS paused WHERE paused.queue = lane.queue),
-    EXISTS (
-        SELECT FROM {schema}.fencepost_jobs AS job
+    lane.queue,
+    lane.effect,
+    lane.queue IN (SELECT queue FROM {schema}.fencepost_paused),
+    (
+        SELECT true FROM {schema}.fencepost_jobs AS job
         WHERE job.queue = lane.queue AND job.effect = lane.effect
-            AND job.state = 'queued' AND job.waiting AND job.run_at_ms <= %(now_ms)s::bigint
+            AND job.state = 'queued' AND job.waiting AND job.run_at_ms <= (SELECT now_ms FROM instant)
+        LIMIT 1
     ),
-    EXISTS (
-        SELECT FROM {schema}.fencepost_jobs AS job
-        WHERE job.queue = lane.queue AND job.effect = lane.effect
-            AND job.expires_at_ms IS NOT NULL AND job.state IN ('queued', 'running')
-            AND job.expires_at_ms <= %(now_ms)s::bigint
+    coalesce(
+        (
+            SELECT true FROM {schema}.fencepost_jobs AS job
+            WHERE job.queue = lane.queue AND job.effect = lane.effect
+                AND job.expires_at_ms IS NOT NULL AND job.state IN ('queued', 'running')
+                AND job.expires_at_ms <= (SELECT now_ms FROM instant)
+            LIMIT 1
+        ),
+        (
+            SELECT true FROM {schema}.fencepost_jobs AS job
+            WHERE job.queue = lane.queue AND job.effect = lane.effect
+                AND job.state = 'running' AND job.lease_until_ms <= (SELECT now_ms FROM instant)
+            LIMIT 1
+        ),
+        (
+            SELECT true FROM {schema}.fencepost_jobs AS job
+            WHERE job.queue = lane.queue AND job.effect = lane.effect
+                AND job.state = 'queued' AND job.attempts > 0 AND job.max_attempts IS NULL
+                AND job.attempts >= %(max_attempts)s::bigint
+            LIMIT 1
+        ),
+        (
+            SELECT true FROM {schema}.fencepost_jobs AS job
+            WHERE job.queue = lane.queue AND job.effect = lane.effect
+                AND job.state = 'queued' AND job.attempts >= job.max_attempts
+            LIMIT 1
+        )
     )
-    OR EXISTS (
-        SELECT FROM {schema}.fencepost_jobs AS job
-        WHERE job.queue = lane.queue AND job.effect = lane.effect
-            AND job.state = 'running' AND job.lease_until_ms <= %(now_ms)s::bigint
-    )
-    OR EXISTS (
-        SELECT FROM {schema}.fencepost_jobs AS job
-        WHERE job.queue = lane.queue AND job.effect = lane.effect
-            AND job.state = 'queued' AND job.attempts > 0 AND job.max_attempts IS NULL
-            AND job.attempts >= %(max_attempts)s::bigint
-    )
-    OR EXISTS (
-        SELECT FROM {schema}.fencepost_jobs AS job
-        WHERE job.queue = lane.queue AND job.effect = lane.effect
-            AND job.state = 'queued' AND job.attempts >= job.max_attempts
-    )
-FROM unnest(%(queues)s::text[], %(effects)s::text[]) WITH ORDINALITY AS lane (queue, effect, place)
-ORDER BY lane.place
+FROM (
+    SELECT queue, effect FROM unnest(%(queues)s::text[]) AS queue CROSS JOIN unnest(%(effects)s::text[]) AS effect
+    UNION ALL
+    SELECT queue, effect FROM {schema}.fencepost_lanes
+    WHERE (%(queues)s::text[] IS NULL OR %(effects)s::text[] IS NULL)
+        AND (%(queues)s::text[] IS NULL OR queue = ANY(%(queues)s::text[]))
+        AND (%(effects)s::text[] IS NULL OR effect = ANY(%(effects)s::text[]))
+) AS lane
 
 -- name: promote
 -- Delayed jobs that have become due enter the index that claims read.
 UPDATE {schema}.fencepost_jobs SET waiting = false
-WHERE key = ANY(ARRAY(
-    SELECT job.key
+WHERE ctid = ANY(ARRAY(
+    SELECT job.ctid
     FROM unnest(%(queues)s::text[], %(effects)s::text[]) AS lane (queue, effect)
     CROSS JOIN LATERAL (
-        SELECT key FROM {schema}.fencepost_jobs
+        SELECT ctid FROM {schema}.fencepost_jobs
         WHERE queue = lane.queue AND effect = lane.effect
             AND state = 'queued' AND waiting AND run_at_ms <= %(now_ms)s::bigint
         ORDER BY run_at_ms LIMIT %(limit)s
@@ -200,11 +200,11 @@ WHERE key = ANY(ARRAY(
 -- The jobs whose time has passed, those that passed first in front, and the first rule that fits each. What
 -- others are settling is passed over.
 WITH candidate AS MATERIALIZED (
-    SELECT passed.key, passed.passed_ms
+    SELECT passed.id, passed.key, passed.passed_ms
     FROM unnest(%(queues)s::text[], %(effects)s::text[]) AS lane (queue, effect)
     CROSS JOIN LATERAL (
         (
-            SELECT key, expires_at_ms AS passed_ms FROM {schema}.fencepost_jobs
+            SELECT id, key, expires_at_ms AS passed_ms FROM {schema}.fencepost_jobs
             WHERE queue = lane.queue AND effect = lane.effect
                 AND expires_at_ms IS NOT NULL AND state IN ('queued', 'running')
                 AND expires_at_ms <= %(now_ms)s::bigint
@@ -212,7 +212,7 @@ WITH candidate AS MATERIALIZED (
         )
         UNION ALL
         (
-            SELECT key, lease_until_ms FROM {schema}.fencepost_jobs
+            SELECT id, key, lease_until_ms FROM {schema}.fencepost_jobs
             WHERE queue = lane.queue AND effect = lane.effect
                 AND state = 'running' AND lease_until_ms <= %(now_ms)s::bigint
                 AND (expires_at_ms IS NULL OR expires_at_ms > %(now_ms)s::bigint)
@@ -220,7 +220,7 @@ WITH candidate AS MATERIALIZED (
         )
         UNION ALL
         (
-            SELECT key, 0 FROM {schema}.fencepost_jobs
+            SELECT id, key, 0 FROM {schema}.fencepost_jobs
             WHERE queue = lane.queue AND effect = lane.effect
                 AND state = 'queued' AND attempts > 0 AND max_attempts IS NULL
                 AND attempts >= %(max_attempts)s::bigint
@@ -229,7 +229,7 @@ WITH candidate AS MATERIALIZED (
         )
         UNION ALL
         (
-            SELECT key, 0 FROM {schema}.fencepost_jobs
+            SELECT id, key, 0 FROM {schema}.fencepost_jobs
             WHERE queue = lane.queue AND effect = lane.effect
                 AND state = 'queued' AND attempts >= max_attempts
                 AND (expires_at_ms IS NULL OR expires_at_ms > %(now_ms)s::bigint)
@@ -239,7 +239,7 @@ WITH candidate AS MATERIALIZED (
     ORDER BY passed.passed_ms, passed.key LIMIT %(limit)s
 )
 SELECT
-    key,
+    id,
     CASE
         WHEN expires_at_ms <= %(now_ms)s::bigint THEN 'expire'
         WHEN state = 'running' AND started_at_ms IS NOT NULL THEN 'lose'
@@ -247,25 +247,25 @@ SELECT
         ELSE 'reclaim'
     END
 FROM {schema}.fencepost_jobs
-WHERE key = ANY(ARRAY(SELECT key FROM candidate))
+WHERE id = ANY(ARRAY(SELECT id FROM candidate))
     -- Asked again of the row as it is once it is locked.
     AND (
         (state IN ('queued', 'running') AND expires_at_ms <= %(now_ms)s::bigint)
         OR (state = 'running' AND lease_until_ms <= %(now_ms)s::bigint)
         OR (state = 'queued' AND attempts >= coalesce(max_attempts, %(max_attempts)s::bigint))
     )
-ORDER BY key
+ORDER BY id
 FOR UPDATE SKIP LOCKED
 
 -- name: lose
 UPDATE {schema}.fencepost_jobs
 SET state = 'held', version = version + 1, lease_until_ms = 0, last_error = %(error)s
-WHERE key = ANY(%(keys)s::bigint[])
+WHERE id = ANY(%(ids)s::text[])
 
 -- name: reclaim
 UPDATE {schema}.fencepost_jobs
 SET state = 'queued', version = version + 1, lease_until_ms = 0, run_at_ms = NULL
-WHERE key = ANY(%(keys)s::bigint[])
+WHERE id = ANY(%(ids)s::text[])
 
 -- name: shares
 -- How many of the first jobs of all lanes lie in each: what a claim of several lanes then takes from it.
@@ -289,7 +289,7 @@ GROUP BY first.place
 
 -- name: pick
 -- The first jobs of each lane, as many as its share, but for those that others are picking. RETURNING promises
--- no order: the caller sorts.
+-- no order: the caller sorts. What the caller knows of a claimed job is not returned.
 UPDATE {schema}.fencepost_jobs
 SET
     state = 'running',
@@ -299,11 +299,11 @@ SET
     claimant = %(claimant)s,
     claimed_at_ms = %(now_ms)s::bigint,
     first_claimed_at_ms = coalesce(first_claimed_at_ms, %(now_ms)s::bigint)
-WHERE key = ANY(ARRAY(
-    SELECT job.key
+WHERE ctid = ANY(ARRAY(
+    SELECT job.ctid
     FROM unnest(%(queues)s::text[], %(effects)s::text[], %(shares)s::bigint[]) AS lane (queue, effect, share)
     CROSS JOIN LATERAL (
-        SELECT key FROM {schema}.fencepost_jobs
+        SELECT ctid FROM {schema}.fencepost_jobs
         WHERE queue = lane.queue AND effect = lane.effect
             AND state = 'queued' AND NOT waiting
             AND (run_at_ms IS NULL OR run_at_ms <= %(now_ms)s::bigint)
@@ -314,9 +314,9 @@ WHERE key = ANY(ARRAY(
     ) AS job
 ))
 RETURNING
-    id, state, version, lease_until_ms, attempts, queue, effect, priority, run_at_ms, expires_at_ms,
-    enqueued_at_ms, claimant, claimed_at_ms, first_claimed_at_ms, started_at_ms, completed_at_ms, last_error,
-    NULL, visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms, key
+    key, id, version, lease_until_ms, attempts, queue, effect, priority, run_at_ms, expires_at_ms, enqueued_at_ms,
+    first_claimed_at_ms, started_at_ms, last_error, visibility_timeout_ms, max_attempts, backoff_base_ms,
+    dead_letter_retention_ms
 
 -- name: inputs
 SELECT id, text FROM {schema}.fencepost_inputs WHERE id = ANY(%(ids)s::text[])
@@ -344,14 +344,47 @@ ORDER BY id COLLATE "C"
 ON CONFLICT (id) DO NOTHING
 RETURNING id
 
+-- name: settle
+-- A batch of ids that are all different. Nothing is completed where a receipt was there already, because it has to
+-- be compared first. Where not all were completed, it is told which were published and which completed.
+-- Receipts go in the order of ids: see add_inputs. Only running jobs have a lease, so the state is not asked for:
+-- its partial index would tempt the planner.
+WITH item AS MATERIALIZED (
+    SELECT id, version, receipt
+    FROM unnest(%(ids)s::text[], %(versions)s::bigint[], %(receipts)b) AS settled (id, version, receipt)
+),
+published AS (
+    INSERT INTO {schema}.fencepost_effects (id, receipt)
+    SELECT id, receipt FROM item ORDER BY id COLLATE "C"
+    ON CONFLICT (id) DO NOTHING
+    RETURNING id
+),
+completed AS (
+    UPDATE {schema}.fencepost_jobs AS job
+    SET
+        state = 'completed',
+        lease_until_ms = 0,
+        completed_at_ms = coalesce(%(now_ms)s::bigint, floor(extract(epoch FROM now()) * 1000)::bigint)
+    FROM item
+    WHERE job.id = item.id AND job.version = item.version
+        AND job.lease_until_ms > coalesce(%(now_ms)s::bigint, floor(extract(epoch FROM now()) * 1000)::bigint)
+        AND (SELECT count(*) FROM published) = %(count)s
+    RETURNING job.id
+),
+told AS (
+    SELECT (SELECT count(*) FROM completed) < %(count)s AS short
+)
+SELECT
+    short,
+    CASE WHEN short THEN (SELECT array_agg(id) FROM published) END,
+    CASE WHEN short THEN (SELECT array_agg(id) FROM completed) END
+FROM told
+
 -- name: complete
--- Only running jobs have a lease, so the state is not asked for: its partial index would tempt the planner.
+-- See settle.
 UPDATE {schema}.fencepost_jobs AS job
 SET state = 'completed', lease_until_ms = 0, completed_at_ms = %(now_ms)s::bigint
-FROM (
-    SELECT id, version FROM unnest(%(ids)s::text[], %(versions)s::bigint[]) AS settled (id, version)
-    ORDER BY id COLLATE "C"
-) AS settled
+FROM unnest(%(ids)s::text[], %(versions)s::bigint[]) AS settled (id, version)
 WHERE job.id = settled.id AND job.version = settled.version AND job.lease_until_ms > %(now_ms)s::bigint
 RETURNING job.id, job.version
 
@@ -386,11 +419,11 @@ SET
     started_at_ms = %(started_at_ms)s,
     completed_at_ms = %(completed_at_ms)s,
     last_error = %(last_error)s
-WHERE key = %(key)s
+WHERE id = %(id)s
 
 -- name: bury
 WITH buried AS (
-    DELETE FROM {schema}.fencepost_jobs WHERE key = ANY(%(keys)s::bigint[]) RETURNING *
+    DELETE FROM {schema}.fencepost_jobs WHERE id = ANY(%(ids)s::text[]) RETURNING *
 )
 INSERT INTO {schema}.fencepost_dead (
     key, id, version, attempts, queue, effect, priority, run_at_ms, expires_at_ms, enqueued_at_ms, claimant,
@@ -405,7 +438,7 @@ FROM buried
 
 -- name: revive
 WITH revived AS (
-    DELETE FROM {schema}.fencepost_dead WHERE key = %(key)s RETURNING *
+    DELETE FROM {schema}.fencepost_dead WHERE id = %(id)s RETURNING *
 )
 INSERT INTO {schema}.fencepost_jobs (
     key, id, state, version, attempts, queue, effect, priority, run_at_ms, expires_at_ms, enqueued_at_ms,
@@ -425,7 +458,7 @@ VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
 
 -- name: purge
 WITH purged AS (
-    DELETE FROM {schema}.fencepost_dead WHERE key = ANY(%(keys)s::bigint[]) RETURNING id, version
+    DELETE FROM {schema}.fencepost_dead WHERE id = ANY(%(ids)s::text[]) RETURNING id, version
 )
 INSERT INTO {schema}.fencepost_purged (id, version)
 SELECT id, version FROM purged
@@ -447,10 +480,10 @@ WITH RECURSIVE step (queue) AS (
 SELECT queue FROM step WHERE queue <> ''
 
 -- name: purgeable
-SELECT dead.key
+SELECT dead.id
 FROM unnest(%(queues)s::text[]) AS served (queue)
 CROSS JOIN LATERAL (
-    SELECT key FROM {schema}.fencepost_dead
+    SELECT id FROM {schema}.fencepost_dead
     WHERE queue = served.queue AND dead_letter_retention_ms IS NOT NULL
         AND died_at_ms + dead_letter_retention_ms <= %(now_ms)s::bigint
     ORDER BY died_at_ms + dead_letter_retention_ms LIMIT %(limit)s
@@ -459,16 +492,17 @@ CROSS JOIN LATERAL (
 LIMIT %(limit)s
 
 -- name: expired
-SELECT job.key
-FROM unnest(%(queues)s::text[], %(effects)s::text[]) AS lane (queue, effect)
+SELECT job.id
+FROM {schema}.fencepost_lanes AS lane
 CROSS JOIN LATERAL (
-    SELECT key FROM {schema}.fencepost_jobs
+    SELECT id FROM {schema}.fencepost_jobs
     WHERE queue = lane.queue AND effect = lane.effect
         AND expires_at_ms IS NOT NULL AND state IN ('queued', 'running')
         AND expires_at_ms <= %(now_ms)s::bigint
     ORDER BY expires_at_ms LIMIT %(limit)s
     FOR UPDATE SKIP LOCKED
 ) AS job
+WHERE %(queue)s::text IS NULL OR lane.queue = %(queue)s
 LIMIT %(limit)s
 
 -- == looking ==
@@ -487,42 +521,28 @@ SELECT
     died_at_ms, visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms, key
 FROM {schema}.fencepost_dead WHERE id = ANY(%(ids)s::text[])
 
--- name: jobs_at
-SELECT
-    id, state, version, lease_until_ms, attempts, queue, effect, priority, run_at_ms, expires_at_ms,
-    enqueued_at_ms, claimant, claimed_at_ms, first_claimed_at_ms, started_at_ms, completed_at_ms, last_error,
-    NULL::bigint, visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms, key
-FROM {schema}.fencepost_jobs WHERE key = ANY(%(keys)s::bigint[])
-UNION ALL
-SELECT
-    id, 'dead', version, 0::bigint, attempts, queue, effect, priority, run_at_ms, expires_at_ms,
-    enqueued_at_ms, claimant, claimed_at_ms, first_claimed_at_ms, started_at_ms, completed_at_ms, last_error,
-    died_at_ms, visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms, key
-FROM {schema}.fencepost_dead WHERE key = ANY(%(keys)s::bigint[])
-ORDER BY key
-
--- name: keys
+-- name: page
 -- A page in order of enqueue. Few jobs are running or held, so where only those are asked for, their indexes are
--- read; for queued and completed ones (scan) the table is.
-SELECT key FROM (
+-- read; for queued and completed ones (scan) the index of all but the running ones is.
+SELECT key, id FROM (
     (
-        SELECT key FROM {schema}.fencepost_jobs
-        WHERE %(scan)s AND key > %(after)s::bigint AND state = ANY(%(states)s::text[])
+        SELECT key, id FROM {schema}.fencepost_jobs
+        WHERE %(scan)s AND state <> 'running' AND key > %(after)s::bigint AND state = ANY(%(states)s::text[])
             AND (%(queue)s::text IS NULL OR queue = %(queue)s)
             AND (%(effect)s::text IS NULL OR effect = %(effect)s)
         ORDER BY key LIMIT %(limit)s
     )
     UNION ALL
     (
-        SELECT key FROM {schema}.fencepost_jobs
-        WHERE NOT %(scan)s AND state = 'running' AND key > %(after)s::bigint AND state = ANY(%(states)s::text[])
+        SELECT key, id FROM {schema}.fencepost_jobs
+        WHERE state = 'running' AND key > %(after)s::bigint AND state = ANY(%(states)s::text[])
             AND (%(queue)s::text IS NULL OR queue = %(queue)s)
             AND (%(effect)s::text IS NULL OR effect = %(effect)s)
         ORDER BY key LIMIT %(limit)s
     )
     UNION ALL
     (
-        SELECT key FROM {schema}.fencepost_jobs
+        SELECT key, id FROM {schema}.fencepost_jobs
         WHERE NOT %(scan)s AND state = 'held' AND key > %(after)s::bigint AND state = ANY(%(states)s::text[])
             AND (%(queue)s::text IS NULL OR queue = %(queue)s)
             AND (%(effect)s::text IS NULL OR effect = %(effect)s)
@@ -530,7 +550,7 @@ SELECT key FROM (
     )
     UNION ALL
     (
-        SELECT key FROM {schema}.fencepost_dead
+        SELECT key, id FROM {schema}.fencepost_dead
         WHERE key > %(after)s::bigint AND 'dead' = ANY(%(states)s::text[])
             AND (%(queue)s::text IS NULL OR queue = %(queue)s)
             AND (%(effect)s::text IS NULL OR effect = %(effect)s)
@@ -539,13 +559,13 @@ SELECT key FROM (
 ) AS found
 ORDER BY key LIMIT %(limit)s
 
--- name: keys_where
+-- name: page_where
 -- A search: every job that the other filters let through is looked at.
-SELECT key FROM (
-    SELECT key, state, queue, effect, attempts, last_error, enqueued_at_ms AS born_ms
+SELECT key, id FROM (
+    SELECT key, id, state, queue, effect, attempts, last_error, enqueued_at_ms AS born_ms
     FROM {schema}.fencepost_jobs
     UNION ALL
-    SELECT key, 'dead', queue, effect, attempts, last_error, died_at_ms FROM {schema}.fencepost_dead
+    SELECT key, id, 'dead', queue, effect, attempts, last_error, died_at_ms FROM {schema}.fencepost_dead
 ) AS job
 WHERE key > %(after)s::bigint AND state = ANY(%(states)s::text[])
     AND (%(queue)s::text IS NULL OR queue = %(queue)s) AND (%(effect)s::text IS NULL OR effect = %(effect)s)
@@ -594,7 +614,14 @@ WHERE %(queue)s::text IS NULL OR queue = %(queue)s
 -- name: next_due
 -- Of the ready jobs a thousand a lane are looked at: one that is ready now is among them if there is any.
 SELECT min(due.due_ms)
-FROM unnest(%(queues)s::text[], %(effects)s::text[]) AS lane (queue, effect)
+FROM (
+    SELECT queue, effect FROM unnest(%(queues)s::text[]) AS queue CROSS JOIN unnest(%(effects)s::text[]) AS effect
+    UNION ALL
+    SELECT queue, effect FROM {schema}.fencepost_lanes
+    WHERE (%(queues)s::text[] IS NULL OR %(effects)s::text[] IS NULL)
+        AND (%(queues)s::text[] IS NULL OR queue = ANY(%(queues)s::text[]))
+        AND (%(effects)s::text[] IS NULL OR effect = ANY(%(effects)s::text[]))
+) AS lane
 CROSS JOIN LATERAL (
     SELECT min(ready.due_ms) AS due_ms FROM (
         SELECT coalesce(run_at_ms, 0) AS due_ms FROM {schema}.fencepost_jobs

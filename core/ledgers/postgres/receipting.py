@@ -8,13 +8,13 @@ from ...documents import compact, parse
 from ...errors import InvalidInput, LedgerCorrupt
 from ...inputs import check_name, is_name
 from ...receipts import Published, Receipt, Settled, Settlement, conflict
-from .arrays import bytea_array, int_array, text_array
-from .transaction import Transaction
+from .arrays import askable, bytea_array, int_array, text_array
+from .transaction import Parameters, Row, Transaction
 
 
 def receipts(transaction: Transaction, ids: Iterable[str]) -> dict[str, Receipt]:
     """The receipts that are there."""
-    wanted = text_array([id for id in ids if is_name(id)])
+    wanted = text_array(askable(ids))
     location = transaction.address.location
     return {id: _receipt(location, id, data) for id, data in transaction.rows("receipts", {"ids": wanted})}
 
@@ -39,37 +39,77 @@ def complete(transaction: Transaction, id: str, version: int, now_ms: int) -> bo
     return is_name(id) and bool(_complete(transaction, [(id, version)], now_ms))
 
 
-def settle(transaction: Transaction, settlements: Sequence[Settlement], now_ms: int) -> list[Settled]:
-    """Publish and complete each: what is new by one statement, what may be completed by another."""
-    reuses = publish_all(transaction, [item.receipt for item in settlements])
-    completed = _complete(
-        transaction,
-        [
+class Batch:
+    """Settlements, sent ahead as one statement that is all where every receipt is new and every job is held."""
+
+    def __init__(self, settlements: Sequence[Settlement], now_ms: int | None) -> None:
+        self._settlements = settlements
+        self._data = [_data(item.receipt) for item in settlements]
+        ids = [item.receipt.id for item in settlements]
+        self.ahead: list[tuple[str, Parameters]] = []
+        """What to send with the beginning of the transaction."""
+        # The statement takes each id once.
+        if settlements and len({*ids, *(item.id for item in settlements)}) == len(settlements):
+            versions = int_array([item.version for item in settlements])
+            batch = {"ids": text_array(ids), "versions": versions, "receipts": bytea_array(self._data)}
+            self.ahead.append(("settle", batch | {"count": len(settlements), "now_ms": now_ms}))
+
+    def settled(
+        self, transaction: Transaction, answers: Sequence[Sequence[Row]], now_ms: int
+    ) -> list[Settled]:
+        """What became of each, by what the statement answered, if it was sent; what it left is done now."""
+        items = self._settlements
+        if not items:
+            return []
+        if not answers:
+            new = _add(transaction, _firsts(items, self._data))
+            return self._complete_rest(transaction, new, now_ms)
+        ((short, published, completed),) = answers[0]
+        if not short:
+            return [Settled(item.id, item.version, True, False, False) for item in items]
+        new = set(published or ())
+        if len(new) < len(items):
+            return self._complete_rest(transaction, new, now_ms)
+        done = set(completed or ())
+        return [Settled(item.id, item.version, item.id in done, False, False) for item in items]
+
+    def _complete_rest(self, transaction: Transaction, new: set[str], now_ms: int) -> list[Settled]:
+        """Compare the receipts that were not new, and complete the jobs of those that are the same."""
+        reuses = _compare(transaction, [item.receipt for item in self._settlements], self._data, new)
+        fences = [
             (item.id, item.version)
-            for item, reused in zip(settlements, reuses, strict=True)
+            for item, reused in zip(self._settlements, reuses, strict=True)
             if reused is not None
-        ],
-        now_ms,
-    )
-    settled = []
-    for item, reused in zip(settlements, reuses, strict=True):
-        fence = (item.id, item.version)
-        done = reused is not None and fence in completed
-        if done:
-            completed.remove(fence)  # the same again is refused
-        settled.append(Settled(item.id, item.version, done, reused is True, reused is None))
-    return settled
+        ]
+        completed = _complete(transaction, fences, now_ms)
+        settled = []
+        for item, reused in zip(self._settlements, reuses, strict=True):
+            fence = (item.id, item.version)
+            done = reused is not None and fence in completed
+            if done:
+                completed.remove(fence)  # the same again is refused
+            settled.append(Settled(item.id, item.version, done, reused is True, reused is None))
+        return settled
 
 
-def publish_all(transaction: Transaction, published: Sequence[Receipt]) -> list[bool | None]:
-    """Of each receipt whether it was there before; None where another one was, which stays."""
-    data = [_data(receipt) for receipt in published]
+def publish_all(transaction: Transaction, published: Sequence[Receipt]) -> None:
+    """Store the receipts, of different ids, that are new."""
+    _add(transaction, {receipt.id: _data(receipt) for receipt in published})
+
+
+def _firsts(settlements: Sequence[Settlement], data: Sequence[bytes]) -> dict[str, bytes]:
+    """Where an id stands twice, the first receipt is the one to store."""
     firsts: dict[str, bytes] = {}
-    for receipt, one in zip(published, data, strict=True):
-        firsts.setdefault(receipt.id, one)
-    new = _add(transaction, firsts)
-    if len(new) == len(published):
-        return [False] * len(published)
+    for item, one in zip(settlements, data, strict=True):
+        firsts.setdefault(item.receipt.id, one)
+    return firsts
+
+
+def _compare(
+    transaction: Transaction, published: Sequence[Receipt], data: Sequence[bytes], new: set[str]
+) -> list[bool | None]:
+    """Of each receipt whether it was there before; None where another one was, which stays."""
+    new = set(new)
     stored = receipts(transaction, [receipt.id for receipt in published])
     reuses: list[bool | None] = []
     for receipt, one in zip(published, data, strict=True):

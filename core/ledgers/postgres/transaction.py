@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
 
 import psycopg
 from psycopg.rows import tuple_row
@@ -17,52 +18,88 @@ Row: TypeAlias = tuple[Any, ...]
 Parameters: TypeAlias = Mapping[str, Any] | tuple[Any, ...] | None
 
 
+@dataclass(frozen=True, slots=True)
+class Meta:
+    """What a transaction is told when it begins."""
+
+    identity: str
+    """Of the ledger."""
+    sealed_for: str | None
+    now_ms: int
+    """The database's clock."""
+    snapshot: str
+    """What the transaction sees, in PostgreSQL's own terms."""
+
+
+def meta_of(row: Row) -> Meta:
+    """What the statements ``opening`` and ``meta`` tell; columns that only set something are passed over."""
+    return Meta(*row[:4])
+
+
+_COMMIT: Final = b"COMMIT"
+NO_META: Final = Meta("", None, 0, "")
+
+
 class Transaction:
-    """An open transaction, or for reading a connection on which each statement is one of its own.
+    """A connection on which named statements are run; within a transaction, what that one knows."""
 
-    ``now_ms`` is the database's clock at its beginning; 0 where none was begun.
-    """
-
-    __slots__ = ("_cursor", "_statements", "address", "connection", "now_ms", "snapshot", "wakes")
+    __slots__ = ("_cursor", "_statements", "address", "connection", "ended", "meta", "wakes")
 
     def __init__(
-        self,
-        connection: Connection,
-        statements: Mapping[str, bytes],
-        address: Address,
-        *,
-        now_ms: int = 0,
-        snapshot: str = "",
+        self, connection: Connection, statements: Mapping[str, bytes], address: Address, meta: Meta = NO_META
     ) -> None:
         self.connection = connection
         self.address = address
-        self.now_ms = now_ms
-        self.snapshot = snapshot
+        self.meta = meta
         self.wakes = False
         """Whether others may be waiting for what this commits."""
+        self.ended = False
+        """Whether ``last`` has committed it."""
         self._statements = statements
         # The connection may be the caller's own, with a row factory and adapters of its own.
         self._cursor = connection.cursor(binary=True, row_factory=tuple_row)
         adapt(self._cursor)
 
+    @property
+    def now_ms(self) -> int:
+        """The database's clock at the beginning of the transaction."""
+        return self.meta.now_ms
+
     def rows(self, name: str, parameters: Parameters = None) -> list[Row]:
         """Run the statement of that name; all of its rows."""
-        return self._execute(name, parameters).fetchall()
+        return self.send(name, parameters).fetchall()
 
     def row(self, name: str, parameters: Parameters = None) -> Row | None:
         """The first row, if there is one."""
-        return self._execute(name, parameters).fetchone()
+        return self.send(name, parameters).fetchone()
 
     def value(self, name: str, parameters: Parameters = None) -> Any:
         """The first column of the first row; None if there is no row."""
-        row = self._execute(name, parameters).fetchone()
+        row = self.send(name, parameters).fetchone()
         return None if row is None else row[0]
 
     def change(self, name: str, parameters: Parameters = None) -> int:
         """Run a statement that changes rows; how many it did change."""
-        return self._execute(name, parameters).rowcount
+        return self.send(name, parameters).rowcount
 
-    def _execute(self, name: str, parameters: Parameters) -> psycopg.Cursor[Row]:
+    def last(self, name: str, parameters: Parameters = None) -> list[Row]:
+        """Run a statement and commit, in one round trip; its rows."""
+        with self.connection.pipeline():
+            cursor = self.send(name, parameters)
+            if self.wakes:
+                self.connection.execute(self._statements["wake"])
+            self.connection.execute(_COMMIT)
+        self.ended = True
+        return cursor.fetchall()
+
+    def commit(self) -> None:
+        """Commit, and wake those who wait for it."""
+        # One round trip: without parameters psycopg sends several statements at once.
+        self.connection.execute(self._statements["wake"] + b"; " + _COMMIT if self.wakes else _COMMIT)
+        self.ended = True
+
+    def send(self, name: str, parameters: Parameters = None) -> psycopg.Cursor[Row]:
+        """Run a statement; within a pipeline its rows come when that ends."""
         # Prepared statements are state of the session, which a transaction pooler does not keep.
         return self._cursor.execute(self._statements[name], parameters, prepare=False)
 

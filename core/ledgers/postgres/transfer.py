@@ -29,7 +29,7 @@ _STAMPS: Final = ("visibility_timeout_ms", "max_attempts", "backoff_base_ms", "d
 
 def seal(transaction: Transaction, destination: str, actor: str | None, now_ms: int) -> None:
     """Refuse all work from now on; see the protocol."""
-    sealed_for = transaction.value("sealed_for")
+    sealed_for = transaction.meta.sealed_for
     if sealed_for == destination:
         return
     if sealed_for is not None:

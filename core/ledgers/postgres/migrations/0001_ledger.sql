@@ -21,10 +21,11 @@ CREATE TABLE {schema}.fencepost_meta (
 -- of the record in its request.
 CREATE SEQUENCE {schema}.fencepost_requests AS bigint INCREMENT BY 16384 MINVALUE 16384;
 
--- A job keeps its key when it dies and when it is redriven.
+-- A job keeps its key when it dies and when it is redriven. Every index that a row stays in costs each of its moves
+-- as much as writing the row does; so running jobs, which are few, are not in the index of keys.
 CREATE TABLE {schema}.fencepost_jobs (
-    key bigint PRIMARY KEY,
-    id {schema}.fencepost_name NOT NULL UNIQUE,
+    key bigint NOT NULL,
+    id {schema}.fencepost_name PRIMARY KEY,
     state {schema}.fencepost_state NOT NULL DEFAULT 'queued',
     version {schema}.fencepost_count NOT NULL,
     lease_until_ms {schema}.fencepost_ms NOT NULL DEFAULT 0 CHECK (lease_until_ms = 0 OR state = 'running'),
@@ -48,6 +49,8 @@ CREATE TABLE {schema}.fencepost_jobs (
     -- Has a run_at that no claim has yet seen to be due. Such rows stay out of the claim's index.
     waiting boolean NOT NULL DEFAULT false CHECK (NOT waiting OR state = 'queued')
 );
+
+CREATE INDEX fencepost_listed ON {schema}.fencepost_jobs (key) WHERE state <> 'running';
 
 -- The claim's path: what could be picked now, in the order of claims.
 CREATE INDEX fencepost_ready ON {schema}.fencepost_jobs (
@@ -73,9 +76,40 @@ WHERE state = 'queued' AND attempts >= max_attempts;
 CREATE INDEX fencepost_held ON {schema}.fencepost_jobs (queue)
 WHERE state = 'held';
 
+-- The (queue, effect) pairs that have queued or running jobs, each found by one step in each index.
+CREATE VIEW {schema}.fencepost_lanes AS
+WITH RECURSIVE lane (queue, effect) AS (
+    SELECT ''::text COLLATE "C", ''::text COLLATE "C"
+    UNION ALL
+    SELECT next.queue, next.effect
+    FROM lane CROSS JOIN LATERAL (
+        SELECT found.queue, found.effect FROM (
+            (
+                SELECT queue::text, effect::text FROM {schema}.fencepost_jobs
+                WHERE state = 'queued' AND NOT waiting AND (queue, effect) > (lane.queue, lane.effect)
+                ORDER BY queue, effect LIMIT 1
+            )
+            UNION ALL
+            (
+                SELECT queue::text, effect::text FROM {schema}.fencepost_jobs
+                WHERE state = 'queued' AND waiting AND (queue, effect) > (lane.queue, lane.effect)
+                ORDER BY queue, effect LIMIT 1
+            )
+            UNION ALL
+            (
+                SELECT queue::text, effect::text FROM {schema}.fencepost_jobs
+                WHERE state = 'running' AND (queue, effect) > (lane.queue, lane.effect)
+                ORDER BY queue, effect LIMIT 1
+            )
+        ) AS found
+        ORDER BY found.queue, found.effect LIMIT 1
+    ) AS next
+)
+SELECT queue, effect FROM lane WHERE queue <> '';
+
 CREATE TABLE {schema}.fencepost_dead (
-    key bigint PRIMARY KEY,
-    id {schema}.fencepost_name NOT NULL UNIQUE,
+    key bigint NOT NULL,
+    id {schema}.fencepost_name PRIMARY KEY,
     version {schema}.fencepost_count NOT NULL,
     attempts {schema}.fencepost_count NOT NULL,
     queue {schema}.fencepost_name NOT NULL,
@@ -96,6 +130,8 @@ CREATE TABLE {schema}.fencepost_dead (
     backoff_base_ms {schema}.fencepost_stamp,
     dead_letter_retention_ms {schema}.fencepost_ms
 );
+
+CREATE INDEX fencepost_dead_listed ON {schema}.fencepost_dead (key);
 
 CREATE INDEX fencepost_dead_by_queue ON {schema}.fencepost_dead (queue, died_at_ms);
 
