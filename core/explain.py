@@ -14,6 +14,8 @@ from .policy import DEFAULT_MAX_ATTEMPTS
 from .spans import relative, words
 
 MAX_REASON: Final = 300
+CONTRADICTED: Final = ("ReceiptConflict", "LedgerCorrupt")
+"""How the error of a job begins that is held because of what the ledger stores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +242,17 @@ def _dead(job: Job, around: Surroundings) -> Explanation:
 
 def _held(job: Job, around: Surroundings) -> Explanation:
     resolve = f"fencepost jobs resolve {job.id}"
+    if (job.last_error or "").startswith(CONTRADICTED):
+        return Explanation(
+            f"it is held, because what is stored of it contradicts itself or cannot be read{_failure(job)}",
+            "nothing, until somebody mends what is stored and resolves it",
+            advice=(
+                Advice("compare its receipt with its input; restore from a copy, or remove, what is wrong"),
+                Advice("see what else is wrong", "fencepost doctor --verify"),
+                Advice("then try it again; never adopt a receipt that is false", f"{resolve} --retry"),
+                Advice("give it up", f"{resolve} --fail"),
+            ),
+        )
     if around.has_receipt:
         applied = Advice("it was applied, as the receipt that is there says", f"{resolve} --adopt-receipt")
     else:

@@ -68,6 +68,7 @@ def enqueue(
     Example: fencepost enqueue --store jobs.db --input jobs.json --queue mail --max-attempts 5
     """
     from ..config import load
+    from ..errors import InvalidInput
     from ..inputs import check_seconds
     from ..job import Stamps
     from .compose import Effects
@@ -75,6 +76,8 @@ def enqueue(
     from .output import documents_only, print_document
     from .template import Template, instant_ms, stamps_for, text_check
 
+    if expires_in == 0:
+        raise InvalidInput("--expires-in is 0, it must be more than 0: such a job could never run")
     configured = load(config)
     template = Template(
         queue=queue,
@@ -113,11 +116,17 @@ def _store_document(
 ) -> tuple[int, str]:
     """One request; everything is checked before the store is opened: a refused request makes none."""
     from ..clock import wall_ms
+    from ..errors import InvalidInput
     from ..inputs import check_request, parse_request
     from ..stores import open_ledger
 
     inputs = parse_request(_read(input), what=_called(input))
-    request = check_request(template.jobs(inputs, wall_ms() if now_ms is None else now_ms))
+    clock_ms = wall_ms() if now_ms is None else now_ms
+    template.check(clock_ms)
+    try:
+        request = check_request(template.jobs(inputs, clock_ms))
+    except InvalidInput as error:
+        raise type(error)(f"{_called(input)}: {error}") from error
     for item in inputs:
         check(item.text)
     with open_ledger(store) as ledger:

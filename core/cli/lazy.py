@@ -7,6 +7,7 @@ of the time that any of them takes to start.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -33,10 +34,22 @@ class Lazy:
             import_module(f".{self.module}", __package__), self.attribute
         )
         if isinstance(found, typer.Typer):
-            return typer.main.get_group(found)
+            return _in_plain_words(typer.main.get_group(found))
         alone = typer.Typer(add_completion=False, rich_markup_mode=None)
         alone.command(name)(found)
-        return typer.main.get_command(alone)
+        return _in_plain_words(typer.main.get_command(alone))
+
+
+def _in_plain_words(command: Command) -> Command:
+    """Let errors call numbers what people call them: the library says "int range"."""
+    for parameter in command.params:
+        for kind, called in (("int", "whole number"), ("float", "number")):
+            if parameter.type.name.startswith(kind):
+                parameter.type = copy(parameter.type)  # the library shares it between options
+                parameter.type.name = called
+    for inner in getattr(command, "commands", {}).values():
+        _in_plain_words(inner)
+    return command
 
 
 class _Commands(Mapping[str, "Command"]):

@@ -29,6 +29,7 @@ NowMs = Annotated[
         "--now-ms",
         metavar="MS",
         min=-1,
+        max=2**53 - 1,
         help="A fixed logical clock, in ms; -1 is the ledger's own. Never mix the two in one store.",
     ),
 ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .. import policy
 from ..config import Config
-from ..inputs import Input, NewJob
+from ..inputs import Input, NewJob, check_job
 from ..job import Stamps
 from .compose import Effects
 
@@ -28,6 +28,10 @@ class Template:
     def is_relative(self) -> bool:
         """Whether the jobs depend on when they are made."""
         return self.delay_s is not None or self.expires_in_s is not None
+
+    def check(self, now_ms: int) -> None:
+        """Raise InvalidInput for an option that no record could have; the message names no record."""
+        check_job(self.jobs([Input("a", "")], now_ms)[0])
 
     def jobs(self, inputs: Iterable[Input], now_ms: int) -> list[NewJob]:
         """The jobs of these inputs, not yet checked."""
@@ -65,7 +69,8 @@ def instant_ms(text: str, what: str) -> int:
     except ValueError as error:
         raise InvalidInput(f"{what} {text!r}: neither ISO 8601 nor milliseconds since the epoch") from error
     if when.tzinfo is None:
-        raise InvalidInput(f"{what} {text!r}: name the time zone, for example {text}Z")
+        example = when.isoformat(timespec="auto" if when.second or when.microsecond else "minutes")
+        raise InvalidInput(f"{what} {text!r}: name the time zone, for example {example}Z")
     return round(when.timestamp() * 1_000)
 
 

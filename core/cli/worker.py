@@ -41,11 +41,14 @@ def worker(
         typer.Option(metavar="NAME", help="Serve only this queue; several take turns. Repeatable."),
     ] = None,
     max_jobs: Annotated[
-        int,
+        Optional[int],  # noqa: UP045
         typer.Option(
-            metavar="N", min=1, max=10_000, help="Make at most so many attempts; not with --follow."
+            metavar="N",
+            min=1,
+            max=10_000,
+            help="Make at most so many attempts; not with --follow. [default: 1]",
         ),
-    ] = 1,
+    ] = None,
     lease_ms: Annotated[
         int, typer.Option(metavar="N", min=1, help="How long a claim lasts without a heartbeat.")
     ] = DEFAULT_LEASE_MS,
@@ -117,6 +120,8 @@ def worker(
 
     if follow and crash_after is not None:
         raise InvalidInput("--crash-after is for bounded runs, not for --follow")
+    if follow and max_jobs is not None:
+        raise InvalidInput("--max-jobs is for bounded runs, not for --follow")
     if idle_exit is not None and not follow:
         raise InvalidInput("--idle-exit goes with --follow; a bounded worker stops when nothing is ready")
     logical_ms = options.logical_or_none(now_ms)
@@ -124,7 +129,7 @@ def worker(
         claimant=claimant or default_claimant(),
         lease_ms=lease_ms,
         max_attempts=max_attempts,
-        max_jobs=None if follow else max_jobs,
+        max_jobs=None if follow else (max_jobs or 1),
         concurrency=concurrency,
         queues=tuple(queue) if queue else None,
         timeout_s=timeout,

@@ -168,6 +168,58 @@ def test_a_closed_stderr_puts_nothing_on_stdout() -> None:
     assert (ended.returncode, ended.stdout) == (1, b"")
 
 
+# -- options --
+
+
+def test_the_advice_on_a_time_without_its_zone_works() -> None:
+    for given, example in (
+        ("2026-12-31", "2026-12-31T00:00Z"),
+        ("2026-12-31T06:00", "2026-12-31T06:00Z"),
+        ("2026-12-31 06:00:01", "2026-12-31T06:00:01Z"),
+    ):
+        said = enqueue_refused("--run-at", given)
+        assert said.endswith(f"name the time zone, for example {example}\n")
+        assert run("enqueue", "--input", "-", "--run-at", example, "--store", example, stdin=ONE).status == 0
+
+
+def test_a_number_of_the_wrong_kind_is_refused_in_plain_words() -> None:
+    for option, value, kind in (
+        ("--now-ms", "1.5", "whole number"),
+        ("--priority", "x", "whole number"),
+        ("--delay", "x", "number"),
+    ):
+        assert f"'{option}': '{value}' is not a valid {kind}." in enqueue_refused(option, value)
+    assert "'--limit': 'x' is not a valid whole number." in refused("jobs", "list", "--limit", "x")
+
+
+@pytest.mark.parametrize("now_ms", [str(2**53), "99999999999999999999", "-2"])
+def test_a_logical_clock_has_the_same_bounds_in_every_command(now_ms: str) -> None:
+    assert run("enqueue", "--input", "-", "--now-ms", str(2**53 - 1), stdin=ONE).status == 0
+    for command in (("enqueue", "--input", "-"), ("worker",), ("jobs", "list"), ("sweep",)):
+        said = refused(*command, "--now-ms", now_ms, stdin=ONE)
+        assert "is not in the range -1<=x<=9007199254740991" in said
+
+
+def test_max_jobs_does_not_go_with_follow() -> None:
+    assert "--max-jobs is for bounded runs" in refused("worker", "--follow", "--max-jobs", "1")
+
+
+def test_a_job_that_could_never_run_is_refused(here: Path) -> None:
+    assert "--expires-in is 0, it must be more than 0" in enqueue_refused("--expires-in", "0")
+    assert list(here.iterdir()) == []
+    assert run("enqueue", "--input", "-", "--expires-in", "0.001", stdin=ONE).status == 0
+
+
+# -- records --
+
+
+def test_an_error_of_a_record_names_its_file_and_one_of_an_option_does_not(here: Path) -> None:
+    (here / "in.json").write_bytes(b'[{"id":"a","text":"b"},{"id":"a","text":"b"}]')
+    twice = refused("enqueue", "--input", "in.json")
+    assert twice == "fencepost: in.json: record 2 (id 'a'): the id stands already in record 1\n"
+    assert enqueue_refused("--priority", str(2**31)).startswith("fencepost: priority is 2147483648, it must")
+
+
 def shell(words: str) -> subprocess.CompletedProcess[bytes]:
     """Run ``fencepost`` with the redirections of a shell."""
     command = f"{shlex.join(FENCEPOST)} {words}"

@@ -111,6 +111,17 @@ def told(job: Job, **around: object) -> str:
             "held until a person decides, after 1 attempt: attempt lost / --applied / --retry / --fail",
         ),
         (Job("a", "held", 2, 0, 1), {"has_receipt": True}, "jobs resolve a --adopt-receipt"),
+        (
+            Job("a", "held", 2, 0, 1, last_error="ReceiptConflict: it says otherwise"),
+            {"has_receipt": True},
+            "contradicts itself or cannot be read: ReceiptConflict: it says otherwise / mends what is stored / "
+            "compare its receipt with its input / doctor --verify / never adopt / --retry / --fail",
+        ),
+        (
+            Job("a", "held", 2, 0, 1, last_error="LedgerCorrupt: effects/a.json"),
+            {},
+            "cannot be read: LedgerCorrupt / restore from a copy",
+        ),
         (QUEUED, {"has_input": False}, "its input is missing / fencepost doctor"),
         (QUEUED, {"sealed_for": "/x/new.db"}, "sealed / copied to /x/new.db / jobs show a --store /x/new.db"),
     ],
@@ -158,3 +169,10 @@ def test_one_line_of_a_table_says_the_same_in_a_few_words(job: Job, words: str) 
 
 def test_a_paused_queue_is_said_in_the_table_too() -> None:
     assert brief(QUEUED, NOW_MS, paused=True) == "queue paused"
+
+
+@pytest.mark.parametrize("error", ["ReceiptConflict: it says otherwise", "LedgerCorrupt: effects/a.json"])
+def test_nobody_is_advised_to_adopt_a_receipt_that_is_known_to_be_false(error: str) -> None:
+    said = told(Job("a", "held", 2, 0, 1, last_error=error), has_receipt=True)
+    assert "--adopt-receipt" not in said
+    assert "find out at the receiver" not in said
