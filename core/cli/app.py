@@ -34,6 +34,7 @@ class Commands(LazyGroup):
             "doctor", "doctor", "Look for what is wrong with a ledger, and say what to do about it."
         ),
         "copy": Lazy("copy", "copy", "Move a whole ledger to another one, of any kind."),
+        "migrate": Lazy("migrate", "migrate", "Bring the schema of a PostgreSQL ledger up to date."),
         "plugins": Lazy("plugins", "app", "Show the plugins that are installed, and examine them."),
         "receiver": Lazy(
             "receiver", "app", "The receiver's half of remote effects: run one, or check yours."

@@ -1,0 +1,43 @@
+"""``fencepost migrate``: bring the schema of a PostgreSQL ledger up to date, or print the SQL that would."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from . import options
+
+
+def migrate(
+    store: options.Store = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the SQL instead, for whoever may change the schema.")
+    ] = False,
+    config: options.Config = None,
+) -> None:
+    """Bring the schema of a PostgreSQL ledger up to date; make it where it is absent.
+
+    Programs that are running go on meanwhile. A ledger in a folder or in SQLite needs no such thing: it is brought
+    up to date when it is opened.
+
+    Example: fencepost migrate --store postgresql://db/jobs --dry-run > upgrade.sql
+    """
+    from ..config import load
+    from ..errors import Unsupported
+    from ..stores import parse_store
+    from .output import print_document
+
+    name = load(config).store if store is None else store
+    kind, url = parse_store(name)
+    if kind != "postgres":
+        raise Unsupported(
+            f"{name}: only a PostgreSQL ledger is migrated by hand; this one is brought up to date when it is opened"
+        )
+    from ..ledgers.postgres.upgrade import upgrade, upgrade_script
+
+    if dry_run:
+        print(upgrade_script(url), end="")
+        return
+    done = upgrade(url)
+    print_document({"schema_version": 1, "store": done.location, "from": done.before, "to": done.after})
