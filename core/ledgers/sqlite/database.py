@@ -46,6 +46,12 @@ class Handle:
         self.connection = connection
         self.lock = threading.Lock()
         self.open = True
+        self.owner: weakref.ref[Owner] | None = None
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether the thread that it was opened for has ended."""
+        return self.owner is not None and self.owner() is None
 
     def close(self) -> None:
         """Close the connection once it rests."""
@@ -53,9 +59,17 @@ class Handle:
             self.open = False
             self.connection.close()
 
-    def __del__(self) -> None:
-        # Reached when the thread has ended: its connection ends with it.
-        self.connection.close()
+
+class Owner:
+    """What a thread keeps of its handle, and what goes when the thread does.
+
+    The connection is not closed then and there, but by the next one that opens or closes any, under the lock: a
+    fork in the middle of it would carry half a connection into the child.
+    """
+
+    def __init__(self, handle: Handle) -> None:
+        self.handle = handle
+        handle.owner = weakref.ref(self)
 
 
 class Database:
@@ -75,11 +89,11 @@ class Database:
         # Taken in this order, then the lock of one handle.
         self._writing = threading.Lock()
         self._opening = threading.Lock()
-        self._handles: weakref.WeakSet[Handle] = weakref.WeakSet()
+        self._handles: set[Handle] = set()
         self._thread = threading.local()
         self._identity: tuple[int, int] | None = None
         self._pid = os.getpid()
-        self._closed = False
+        self.closed = False
         _LIVE.add(self)
 
     # -- transactions --
@@ -162,7 +176,7 @@ class Database:
     def open_handle(self) -> Handle:
         """A connection of its own, apart from the threads'."""
         with self._opening:
-            if self._closed:
+            if self.closed:
                 raise LedgerFailed(f"{self.path}: this ledger was closed; open it anew")
             if self._pid != os.getpid():
                 # A fork that Python was not told of: see _before_fork for what would go wrong.
@@ -170,6 +184,7 @@ class Database:
                     f"{self.path}: this process was forked from one that had the ledger open, by other means than "
                     "os.fork; open ledgers after such a fork only"
                 )
+            self._close_handles([handle for handle in self._handles if handle.abandoned])
             try:
                 handle = Handle(self._connect())
             except (sqlite3.Error, OSError) as error:
@@ -180,23 +195,25 @@ class Database:
     def close(self) -> None:
         """Close every connection, each when it rests; the ledger cannot be used again."""
         with self._opening:
-            self._closed = True
-            self._close_handles()
+            self.closed = True
+            self._close_handles(list(self._handles))
 
     def _hold(self) -> Handle:
         """The connection of this thread, with its lock taken."""
         while True:
-            handle: Handle | None = getattr(self._thread, "handle", None)
-            if handle is None or not handle.open or self._pid != os.getpid():
-                handle = self._thread.handle = self.open_handle()
+            owner: Owner | None = getattr(self._thread, "owner", None)
+            if owner is None or not owner.handle.open or self._pid != os.getpid():
+                owner = self._thread.owner = Owner(self.open_handle())
+            handle = owner.handle
             handle.lock.acquire()
             if handle.open:
                 return handle
             handle.lock.release()  # closed in between: by close(), or for a fork
 
-    def _close_handles(self) -> None:
-        for handle in list(self._handles):
+    def _close_handles(self, handles: list[Handle]) -> None:
+        for handle in handles:
             handle.close()
+            self._handles.discard(handle)
 
     def _connect(self) -> sqlite3.Connection:
         _make(self.path)
@@ -261,7 +278,7 @@ class Database:
         """Let every transaction end, and close every connection; the locks stay taken until ``after_fork``."""
         self._writing.acquire()
         self._opening.acquire()
-        self._close_handles()
+        self._close_handles(list(self._handles))
 
     def after_fork(self) -> None:
         """Go on, in the parent and in the child: each opens connections of its own when it needs them."""

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from ... import job as rules
+from ...arguments import checked
 from ...clock import Clock, wall_ms
 from ...documents import JSON
 from ...errors import InvalidInput
@@ -79,8 +80,8 @@ class SqliteLedger:
 
     def close(self) -> None:
         """Close the connections of all threads, each when it rests."""
-        self._watch.close()
         self._database.close()
+        self._watch.close()
 
     def now_ms(self) -> int:
         """The clock that the ledger was opened with; the wall clock unless said."""
@@ -103,6 +104,7 @@ class SqliteLedger:
 
     # -- claim --
 
+    @checked
     def claim(
         self,
         *,
@@ -131,6 +133,7 @@ class SqliteLedger:
         )
         return self.settle_and_claim((), request, now_ms=now_ms)[1]
 
+    @checked
     def settle_and_claim(
         self, settlements: Sequence[Settlement], request: ClaimRequest, *, now_ms: int | None = None
     ) -> tuple[list[Settled], list[Job]]:
@@ -159,10 +162,12 @@ class SqliteLedger:
 
     # -- the holder's moves --
 
+    @checked
     def begin(self, id: str, version: int, *, now_ms: int | None = None) -> bool:
         """See ``job.begin``."""
         return self._move(id, lambda job, now_ms: rules.begin(job, version, now_ms=now_ms), now_ms)
 
+    @checked
     def heartbeat(self, id: str, version: int, *, extend_ms: int = 0, now_ms: int | None = None) -> bool:
         """See ``job.heartbeat``; one that moves nothing writes nothing."""
         return self._move(
@@ -174,11 +179,13 @@ class SqliteLedger:
         with self._database.write() as transaction:
             return receipting.publish(transaction, receipt)
 
+    @checked
     def complete(self, id: str, version: int, *, now_ms: int | None = None) -> bool:
         """See ``job.complete``."""
         with self._database.write() as transaction:
             return receipting.complete(transaction, id, version, self._at(now_ms))
 
+    @checked
     def settle(self, settlements: Sequence[Settlement], *, now_ms: int | None = None) -> list[Settled]:
         """In one commit, each item for itself."""
         if not settlements:
@@ -186,6 +193,7 @@ class SqliteLedger:
         with self._database.write() as transaction:
             return receipting.settle(transaction, settlements, self._at(now_ms))
 
+    @checked
     def retry(
         self,
         id: str,
@@ -212,16 +220,19 @@ class SqliteLedger:
 
         return self._move(id, rule, now_ms)
 
+    @checked
     def fail(self, id: str, version: int, *, error: str, now_ms: int | None = None) -> bool:
         """See ``job.fail``."""
         return self._move(
             id, lambda job, now_ms: rules.fail(job, version, now_ms=now_ms, error=error), now_ms
         )
 
+    @checked
     def release(self, id: str, version: int, *, now_ms: int | None = None) -> bool:
         """See ``job.release``."""
         return self._move(id, lambda job, now_ms: rules.release(job, version, now_ms=now_ms), now_ms)
 
+    @checked
     def hold(self, id: str, version: int, *, error: str, now_ms: int | None = None) -> bool:
         """See ``job.hold``."""
         return self._move(
@@ -230,6 +241,7 @@ class SqliteLedger:
 
     # -- the operator's moves --
 
+    @checked
     def cancel(
         self,
         id: str,
@@ -244,6 +256,7 @@ class SqliteLedger:
             who = operating.Operator(actor, reason, self._at(now_ms))
             return operating.cancel(transaction, id, who, error=error)
 
+    @checked
     def redrive(
         self, id: str, *, actor: str | None = None, reason: str | None = None, now_ms: int | None = None
     ) -> bool:
@@ -251,6 +264,7 @@ class SqliteLedger:
         with self._database.write() as transaction:
             return operating.redrive(transaction, id, operating.Operator(actor, reason, self._at(now_ms)))
 
+    @checked
     def resolve(
         self,
         id: str,
@@ -267,6 +281,7 @@ class SqliteLedger:
             who = operating.Operator(actor, reason, self._at(now_ms))
             return operating.resolve(transaction, id, who, decision=decision, outcome=outcome, error=error)
 
+    @checked
     def purge(
         self, id: str, *, actor: str | None = None, reason: str | None = None, now_ms: int | None = None
     ) -> bool:
@@ -274,6 +289,7 @@ class SqliteLedger:
         with self._database.write() as transaction:
             return operating.purge(transaction, id, operating.Operator(actor, reason, self._at(now_ms)))
 
+    @checked
     def sweep_expired(self, *, queue: str | None = None, now_ms: int | None = None) -> Swept:
         """In transactions of a thousand jobs; what this sweep buries is not purged by it."""
         purged = expired = 0
@@ -298,6 +314,7 @@ class SqliteLedger:
         with self._database.read() as transaction:
             return looking.get_job(transaction, id)
 
+    @checked
     def jobs(
         self,
         *,
@@ -314,16 +331,19 @@ class SqliteLedger:
                 transaction, states=states, queue=queue, effect=effect, where=where, after=after, limit=limit
             )
 
+    @checked
     def counts(self, *, queue: str | None = None) -> dict[State, int]:
         """By one statement over both tables."""
         with self._database.read() as transaction:
             return looking.counts(transaction, queue)
 
+    @checked
     def queue_counts(self, *, since_ms: int, now_ms: int | None = None) -> list[QueueCounts]:
         """By one statement over both tables."""
         with self._database.read() as transaction:
             return looking.queue_counts(transaction, now_ms=self._at(now_ms), since_ms=since_ms)
 
+    @checked
     def latest_deaths(self, *, limit: int = 10) -> list[Job]:
         """From the table of the dead alone."""
         with self._database.read() as transaction:
@@ -336,6 +356,7 @@ class SqliteLedger:
         with self._database.read() as transaction:
             return looking.next_due_ms(transaction, queues, effects)
 
+    @checked
     def audit(self, *, id: str | None = None, limit: int = 1000) -> list[AuditEntry]:
         """From the end of the table."""
         with self._database.read() as transaction:
@@ -343,6 +364,7 @@ class SqliteLedger:
 
     # -- moving to another kind of ledger --
 
+    @checked
     def seal(self, destination: str, *, actor: str | None = None, now_ms: int | None = None) -> None:
         """A field of fencepost_meta, which every transaction that writes looks at first."""
         with self._database.write(even_sealed=True) as transaction:
@@ -354,6 +376,7 @@ class SqliteLedger:
             destination: str | None = transaction.value("sealed_for")
             return destination
 
+    @checked
     def export_rows(self, *, after: str | None = None, limit: int = 1000) -> Export:
         """Jobs in order of enqueue, then the ids without a job in the order of their names."""
         with self._database.read() as transaction:
@@ -369,6 +392,7 @@ class SqliteLedger:
 
     # -- pauses and schedules --
 
+    @checked
     def pause(
         self, queue: str, *, actor: str | None = None, reason: str | None = None, now_ms: int | None = None
     ) -> bool:
@@ -377,6 +401,7 @@ class SqliteLedger:
         with self._database.write() as transaction:
             return operating.pause(transaction, queue, operating.Operator(actor, reason, self._at(now_ms)))
 
+    @checked
     def resume(
         self, queue: str, *, actor: str | None = None, reason: str | None = None, now_ms: int | None = None
     ) -> bool:
@@ -390,6 +415,7 @@ class SqliteLedger:
         with self._database.read() as transaction:
             return [queue for (queue,) in transaction.rows("paused")]
 
+    @checked
     def register_schedule(self, schedule: Schedule, *, now_ms: int | None = None) -> None:
         """An upsert by name."""
         check_schedule(schedule)
@@ -406,6 +432,7 @@ class SqliteLedger:
         with self._database.read() as transaction:
             return scheduling.schedules(transaction)
 
+    @checked
     def tick(self, *, now_ms: int | None = None) -> list[Fire]:
         """Fires and advances in one transaction; where nothing is due it writes nothing."""
         with self._database.write() as transaction:

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from ...errors import InvalidInput, LedgerCorrupt
 from ...filters import ALL_JOBS, JobFilter
 from ...inputs import Input, is_name
-from ...job import COMPLETED, QUEUED, STATES, Job, State
+from ...job import COMPLETED, DEAD, HELD, QUEUED, RUNNING, STATES, Job, State
 from ...ledger import AuditEntry, Page
 from ...overview import QueueCounts
 from ..rows import job_of
@@ -84,9 +84,13 @@ def cursor_key(cursor: str | None) -> int:
 
 def counts(transaction: Transaction, queue: str | None) -> dict[State, int]:
     """A count for each state, 0 included."""
-    found: dict[State, int] = dict.fromkeys(STATES, 0)
-    found.update(transaction.rows("counts", {"queue": queue}))
-    return found
+    if queue is not None:
+        found: dict[State, int] = dict.fromkeys(STATES, 0)
+        found.update(transaction.rows("counts_of_queue", {"queue": queue}))
+        return found
+    ((live, queued, running, held, dead),) = transaction.rows("counts")
+    completed = live - queued - running - held
+    return {QUEUED: queued, RUNNING: running, COMPLETED: completed, DEAD: dead, HELD: held}
 
 
 def queue_counts(transaction: Transaction, *, now_ms: int, since_ms: int) -> list[QueueCounts]:

@@ -517,9 +517,23 @@ SELECT
 FROM fencepost_dead ORDER BY died_at_ms DESC, key LIMIT :limit
 
 -- name: counts
-SELECT state, count(*) FROM fencepost_jobs WHERE :queue IS NULL OR queue = :queue GROUP BY state
+-- Each from an index that holds little else. Completed jobs have none, which would cost every settlement a tenth:
+-- they are what is left of all, and counting all rows reads no row.
+SELECT
+    (SELECT count(*) FROM fencepost_jobs) AS live,
+    (
+        SELECT count(*) FROM fencepost_jobs INDEXED BY fencepost_ready WHERE state = 'queued' AND waiting = 0
+    ) + (
+        SELECT count(*) FROM fencepost_jobs INDEXED BY fencepost_waiting WHERE state = 'queued' AND waiting = 1
+    ) AS queued,
+    (SELECT count(*) FROM fencepost_jobs INDEXED BY fencepost_leases WHERE state = 'running') AS running,
+    (SELECT count(*) FROM fencepost_jobs INDEXED BY fencepost_held WHERE state = 'held') AS held,
+    (SELECT count(*) FROM fencepost_dead) AS dead
+
+-- name: counts_of_queue
+SELECT state, count(*) FROM fencepost_jobs WHERE queue = :queue GROUP BY state
 UNION ALL
-SELECT 'dead', count(*) FROM fencepost_dead WHERE :queue IS NULL OR queue = :queue
+SELECT 'dead', count(*) FROM fencepost_dead WHERE queue = :queue
 
 -- name: next_due
 -- Of the ready jobs a thousand a lane are looked at: one that is ready now is among them if there is any.

@@ -8,8 +8,8 @@ from typing import Final
 
 from ...documents import compact, parse
 from ...errors import InvalidInput, LedgerCorrupt, ReceiptConflict
-from ...inputs import check_name, is_name
-from ...receipts import Published, Receipt, Settled, Settlement, conflict
+from ...inputs import is_name
+from ...receipts import Published, Receipt, Settled, Settlement, check_receipt, conflict
 from .transaction import Transaction
 
 _FEWEST_AT_ONCE: Final = 8
@@ -30,7 +30,7 @@ def publish(transaction: Transaction, receipt: Receipt) -> Published:
     Raises:
         ReceiptConflict: another one is stored; it stays.
     """
-    text = _text(receipt)
+    text = compact(check_receipt(receipt).document())
     if transaction.change("add_receipt", (receipt.id, text)):
         return Published(receipt, reused=False)
     stored = receipts(transaction, [receipt.id])[receipt.id]
@@ -46,6 +46,8 @@ def complete(transaction: Transaction, id: str, version: int, now_ms: int) -> bo
 
 def settle(transaction: Transaction, settlements: Sequence[Settlement], now_ms: int) -> list[Settled]:
     """Publish and complete each; the usual batch, in which all is new and held, by two statements."""
+    for settlement in settlements:
+        check_receipt(settlement.receipt)
     if len(settlements) < _FEWEST_AT_ONCE:
         return [_settle_one(transaction, settlement, now_ms) for settlement in settlements]
     try:
@@ -66,7 +68,7 @@ def _settle_new(transaction: Transaction, settlements: Sequence[Settlement], now
     versions = {item.id: item.version for item in settlements}
     if documents.keys() != versions.keys():
         raise _LookCloser
-    if transaction.change("add_receipts", {"receipts": _json(documents)}) != len(settlements):
+    if transaction.change("add_receipts", {"receipts": compact(documents)}) != len(settlements):
         raise _LookCloser
     done = transaction.change("complete_all", {"versions": json.dumps(versions), "now_ms": now_ms})
     if done != len(settlements):
@@ -80,18 +82,6 @@ def _settle_one(transaction: Transaction, item: Settlement, now_ms: int) -> Sett
         return Settled(item.id, item.version, completed=False, reused=False, conflict=True)
     completed = complete(transaction, item.id, item.version, now_ms)
     return Settled(item.id, item.version, completed, published.reused, conflict=False)
-
-
-def _text(receipt: Receipt) -> str:
-    check_name(receipt.id, "id of a receipt")
-    return _json(receipt.document())
-
-
-def _json(value: object) -> str:
-    try:
-        return compact(value)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(f"a receipt is not JSON: {error}") from error
 
 
 def _same(stored: Receipt, receipt: Receipt, text: str) -> bool:
