@@ -179,6 +179,10 @@ def test_what_passed_first_is_settled_first() -> None:
     ]
 
 
+def test_an_expiry_at_zero_passed_at_zero() -> None:
+    assert rules.passed_ms(replace(FULL, expires_at_ms=0), NOW) == 0
+
+
 def test_a_claim_settles_a_thousand_jobs_at_most() -> None:
     assert rules.SETTLE_LIMIT == 1_000
 
