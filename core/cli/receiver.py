@@ -31,7 +31,9 @@ def receiver(
         ),
     ] = None,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="0 takes a free one.")] = DEFAULT_PORT,
+    port: Annotated[
+        int, typer.Option(metavar="N", min=0, max=65_535, help="0 takes a free one.")
+    ] = DEFAULT_PORT,
     base: Annotated[str, typer.Option(metavar="PATH", help="The path that senders are given.")] = "/",
     keep_keys_days: Annotated[
         Optional[int],  # noqa: UP045
@@ -39,7 +41,8 @@ def receiver(
             min=1, max=36_500, metavar="DAYS", help="Forget keys after so long. [default: keep them]"
         ),
     ] = None,
-    max_body_bytes: Annotated[int, typer.Option(min=1, help="Refuse larger bodies.")] = 1024 * 1024,
+    max_body_bytes: Annotated[int, typer.Option(metavar="N", min=1, help="Refuse larger bodies.")] = 1024
+    * 1024,
 ) -> None:
     """Run a receiver that puts each delivery into a table, once; or check yours with `fencepost receiver check URL`.
 

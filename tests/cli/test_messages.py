@@ -78,6 +78,12 @@ def test_what_stands_where_a_ledger_should_be_is_named(store: str, said: str, he
     assert sorted(here.rglob("*")) == before
 
 
+def test_a_server_that_cannot_be_reached_comes_with_advice_and_without_the_password() -> None:
+    said = refused("status", "--store", "postgresql://me:secret@127.0.0.1:1/jobs")
+    assert "check the URL, and that the server runs" in said
+    assert "secret" not in said
+
+
 def test_a_folder_whose_name_ends_in_db_is_a_store_when_a_slash_follows(here: Path) -> None:
     (here / "folder.db").mkdir()
     ended = run("enqueue", "--input", "-", "--store", "folder.db/", stdin=ONE)

@@ -43,4 +43,9 @@ def translate(error: Exception, address: Address) -> FencepostError:
     if isinstance(error, psycopg.DataError):
         return InvalidInput(f"a value that PostgreSQL cannot carry: {said}; nothing was stored")
     advice = next((help for kind, help in _HELP.items() if isinstance(error, kind)), None)
+    if advice is None and isinstance(error, psycopg.OperationalError) and error.sqlstate is None:
+        # The server said nothing: it was not reached, or has gone.
+        advice = (
+            "check the URL, and that the server runs and lets this machine in; then run the command again"
+        )
     return LedgerFailed(f"{where}: {said}" + (f" ({advice})" if advice else ""))
