@@ -249,21 +249,20 @@ def make_backlog(path: Path, kind: str, depth: int) -> SqliteLedger:
                 f"INSERT INTO fencepost_dead ({columns}, died_at_ms) SELECT {columns}, 5 FROM fencepost_jobs"
             )
             connection.execute("DELETE FROM fencepost_jobs")
-    ledger.enqueue([NewJob(f"job-{n}", "text") for n in range(CLAIMS * ROUNDS * 2)], now_ms=AT_MS)
     if kind in ("expired and unswept", "expired under a live lease", "attempts used up"):
-        settled = 0
-        while settled < depth:  # a thousand a claim
+        while ledger.counts()["dead"] < depth:  # a thousand a claim
             claim_one(ledger)
-            settled = ledger.counts()["dead"]
+    jobs = CLAIMS * (ROUNDS + 1)
+    ledger.enqueue([NewJob(f"job-{n}", "text") for n in range(jobs)], now_ms=AT_MS)
     ledger.close()
     ledger = SqliteLedger(path, synchronous="OFF")
-    assert sum(ledger.counts().values()) == depth + CLAIMS * ROUNDS * 2
+    assert sum(ledger.counts().values()) == depth + jobs
     return ledger
 
 
-def claim_one(ledger: SqliteLedger) -> str:
+def claim_one(ledger: SqliteLedger) -> list[str]:
     """Claim one job of the usual lane."""
-    (job,) = ledger.claim(
+    claimed = ledger.claim(
         claimant="bench",
         lease_ms=LEASE_MS,
         max_attempts=3,
@@ -271,7 +270,7 @@ def claim_one(ledger: SqliteLedger) -> str:
         effects=["count"],
         now_ms=AT_MS,
     )
-    return job.id
+    return [job.id for job in claimed]
 
 
 def depth(kind: str, folder: Path) -> Line:
@@ -283,7 +282,7 @@ def depth(kind: str, folder: Path) -> Line:
         for size in random.sample(sorted(ledgers), 2):
             for _ in range(CLAIMS):
                 started = time.perf_counter_ns()
-                id = claim_one(ledgers[size])
+                (id,) = claim_one(ledgers[size])
                 elapsed_us = (time.perf_counter_ns() - started) / 1_000
                 claimed.add((size, id))
                 if round_:  # the first round warms the caches
@@ -301,10 +300,10 @@ def depth(kind: str, folder: Path) -> Line:
     )
 
 
-def bench_depth() -> list[Line]:
+def bench_depth(*kinds: str) -> list[Line]:
     """What a backlog costs the claims that pass it by."""
     lines = []
-    for kind in BACKLOGS:
+    for kind in kinds or BACKLOGS:
         with tempfile.TemporaryDirectory(dir=".") as folder:
             lines.append(depth(kind, Path(folder)))
             print(lines[-1], flush=True)

@@ -132,12 +132,12 @@ def test_every_cursor_is_drained(ledger: SqliteLedger, path: Path) -> None:
 
 
 def test_each_thread_has_a_connection_of_its_own(ledger: SqliteLedger, in_thread: InThread) -> None:
-    def connection() -> int:
+    def connection() -> sqlite3.Connection:
         with ledger._database.read() as transaction:
-            return id(transaction.connection)
+            return transaction.connection
 
-    assert in_thread(connection) != connection()
-    assert connection() == connection()
+    assert in_thread(connection) is not connection()
+    assert connection() is connection()
 
 
 def test_the_connection_of_a_thread_that_has_ended_is_closed(
