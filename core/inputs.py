@@ -170,6 +170,8 @@ def check_request(jobs: Iterable[NewJob]) -> list[NewJob]:
     Raises:
         InvalidInput: names the record by its place and id, and the rule that it breaks.
     """
+    if isinstance(jobs, NewJob):
+        raise InvalidInput("a request is a list of jobs: write [job] for one")
     request = list(jobs)
     if not request:
         raise InvalidInput("the request holds no records; 1 to 10,000 are allowed")
@@ -179,6 +181,8 @@ def check_request(jobs: Iterable[NewJob]) -> list[NewJob]:
         )
     seen: dict[str, int] = {}
     for place, job in enumerate(request, 1):
+        if not isinstance(job, NewJob):
+            raise InvalidInput(f"record {place} must be a NewJob, not {_type(job)}")
         try:
             check_job(job)
         except InvalidInput as error:

@@ -153,9 +153,9 @@ class ClaimRequest:
             ("max_attempts", self.max_attempts, None),
             ("limit", self.limit, MAX_CLAIM),
         ):
-            if value < 1 or (most is not None and value > most):
+            if type(value) is not int or value < 1 or (most is not None and value > most):
                 range_ = "1 or more" if most is None else f"between 1 and {most:,}"
-                raise InvalidInput(f"{what} is {value}, it must be {range_}")
+                raise InvalidInput(f"{what} is {value!r:.40}, it must be a whole number, {range_}")
 
     def serves(self, job: Job) -> bool:
         """Whether the claim covers the job's queue and effect."""

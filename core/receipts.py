@@ -82,6 +82,12 @@ class Settlement:
     version: int
     receipt: Receipt
 
+    def __post_init__(self) -> None:
+        if self.receipt.id != self.id:
+            raise InvalidInput(f"job {self.id!r} cannot be settled by the receipt of {self.receipt.id!r}")
+        if type(self.version) is not int:
+            raise InvalidInput(f"the version of {self.id!r} must be a whole number, not {self.version!r:.40}")
+
 
 @dataclass(frozen=True, slots=True)
 class Settled:
@@ -95,6 +101,26 @@ class Settled:
     completed: bool
     reused: bool
     conflict: bool
+
+
+def check_receipt(receipt: Receipt) -> Receipt:
+    """Return ``receipt`` if every ledger reads back the same after storing it.
+
+    Raises:
+        InvalidInput: a reserved key, a bad name, no JSON.
+        LimitExceeded: the outcome has more than 64 KiB.
+    """
+    check_name(receipt.id, "id")
+    if not isinstance(receipt.input_sha256, str):
+        raise InvalidInput(f"receipt of {receipt.id!r}: input_sha256 must be a string")
+    if receipt.effect != DEFAULT_EFFECT:
+        check_name(receipt.effect, "effect")
+        if not (receipt.effect_version is None or isinstance(receipt.effect_version, str)):
+            raise InvalidInput(f"receipt of {receipt.id!r}: effect_version must be a string")
+    elif receipt.effect_version is not None:
+        raise InvalidInput(f"receipt of {receipt.id!r}: those of {DEFAULT_EFFECT!r} carry no effect_version")
+    check_outcome(receipt.outcome)
+    return receipt
 
 
 def check_outcome(value: object) -> dict[str, JSON]:

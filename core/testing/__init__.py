@@ -37,6 +37,7 @@ _GROUPS = (
     "processes",
     "racing",
     "receipting",
+    "refusing",
     "scheduling",
     "settling",
     "situations",
@@ -62,6 +63,7 @@ from .overviewing import OverviewContract  # noqa: E402
 from .pausing import PauseContract  # noqa: E402
 from .racing import ConcurrencyContract, ProcessContract  # noqa: E402
 from .receipting import ReceiptContract  # noqa: E402
+from .refusing import ArgumentContract  # noqa: E402
 from .scheduling import ScheduleContract  # noqa: E402
 from .settling import SettlingContract  # noqa: E402
 from .sweeping import SweepContract  # noqa: E402
@@ -75,6 +77,7 @@ class LedgerContract(
     HolderContract,
     MatrixContract,
     ReceiptContract,
+    ArgumentContract,
     OperatorContract,
     AuditContract,
     SweepContract,
@@ -95,6 +98,7 @@ class LedgerContract(
 __all__ = [
     "KEEPS_ALL",
     "KEEPS_LITTLE",
+    "ArgumentContract",
     "AuditContract",
     "CapabilityContract",
     "ClaimContract",

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from .. import job as rules
 from .. import overview
+from ..arguments import checked
 from ..clock import Clock, wall_ms
 from ..documents import JSON
 from ..errors import IdentityConflict, InvalidInput, Unsupported
@@ -28,7 +29,7 @@ from ..job import (
 )
 from ..ledger import AuditEntry, Capabilities, Enqueued, Page, Swept
 from ..overview import QueueCounts
-from ..receipts import Published, Receipt, Settled, Settlement, check_outcome, conflict
+from ..receipts import Published, Receipt, Settled, Settlement, check_outcome, check_receipt, conflict
 from .model_store import KEEPS_ALL, ModelStore, place_of
 
 
@@ -100,6 +101,7 @@ class ModelJobs:
 
     # -- claim --
 
+    @checked
     def claim(
         self,
         *,
@@ -127,6 +129,7 @@ class ModelJobs:
         )
         return self.settle_and_claim([], request, now_ms=now_ms)[1]
 
+    @checked
     def settle_and_claim(
         self, settlements: Sequence[Settlement], request: ClaimRequest, *, now_ms: int | None = None
     ) -> tuple[list[Settled], list[Job]]:
@@ -168,15 +171,18 @@ class ModelJobs:
 
     # -- while a claim holds the job --
 
+    @checked
     def begin(self, id: str, version: int, *, now_ms: int | None = None) -> bool:
         return self._move(id, lambda job: rules.begin(job, version, now_ms=self._at(now_ms)))
 
+    @checked
     def heartbeat(self, id: str, version: int, *, extend_ms: int = 0, now_ms: int | None = None) -> bool:
         return self._move(
             id, lambda job: rules.heartbeat(job, version, now_ms=self._at(now_ms), extend_ms=extend_ms)
         )
 
     def publish(self, receipt: Receipt) -> Published:
+        check_receipt(receipt)
         with self._store.writing():
             stored = self._store.receipts.get(receipt.id)
             if stored is None:
@@ -187,10 +193,14 @@ class ModelJobs:
                 raise conflict(stored, receipt)
             return Published(stored, reused=True)
 
+    @checked
     def complete(self, id: str, version: int, *, now_ms: int | None = None) -> bool:
         return self._move(id, lambda job: rules.complete(job, version, now_ms=self._at(now_ms)))
 
+    @checked
     def settle(self, settlements: Sequence[Settlement], *, now_ms: int | None = None) -> list[Settled]:
+        for settlement in settlements:
+            check_receipt(settlement.receipt)
         with self._store.writing():
             return [self._settle(settlement, self._at(now_ms)) for settlement in settlements]
 
@@ -204,6 +214,7 @@ class ModelJobs:
         completed = self.complete(id, version, now_ms=now_ms)
         return Settled(id, version, completed, reused=stored is not None, conflict=False)
 
+    @checked
     def retry(
         self,
         id: str,
@@ -228,17 +239,21 @@ class ModelJobs:
 
         return self._move(id, move)
 
+    @checked
     def fail(self, id: str, version: int, *, error: str, now_ms: int | None = None) -> bool:
         return self._move(id, lambda job: rules.fail(job, version, now_ms=self._at(now_ms), error=error))
 
+    @checked
     def release(self, id: str, version: int, *, now_ms: int | None = None) -> bool:
         return self._move(id, lambda job: rules.release(job, version, now_ms=self._at(now_ms)))
 
+    @checked
     def hold(self, id: str, version: int, *, error: str, now_ms: int | None = None) -> bool:
         return self._move(id, lambda job: rules.hold(job, version, now_ms=self._at(now_ms), error=error))
 
     # -- what an operator does --
 
+    @checked
     def cancel(
         self,
         id: str,
@@ -254,6 +269,7 @@ class ModelJobs:
             lambda job: rules.cancel(job, now_ms=at_ms, error=error),
         )
 
+    @checked
     def redrive(
         self, id: str, *, actor: str | None = None, reason: str | None = None, now_ms: int | None = None
     ) -> bool:
@@ -263,6 +279,7 @@ class ModelJobs:
             lambda job: rules.redrive(job, now_ms=at_ms, has_receipt=id in self._store.receipts),
         )
 
+    @checked
     def resolve(
         self,
         id: str,
@@ -298,6 +315,7 @@ class ModelJobs:
         elif not stored.same_as(given := replace(stored, outcome=check_outcome(dict(outcome)))):
             raise conflict(stored, given)
 
+    @checked
     def purge(
         self, id: str, *, actor: str | None = None, reason: str | None = None, now_ms: int | None = None
     ) -> bool:
@@ -311,6 +329,7 @@ class ModelJobs:
             )
             return True
 
+    @checked
     def sweep_expired(self, *, queue: str | None = None, now_ms: int | None = None) -> Swept:
         with self._store.writing():
             at_ms = self._at(now_ms)
@@ -329,6 +348,7 @@ class ModelJobs:
         with self._store.changed:
             return self._store.jobs.get(id)
 
+    @checked
     def jobs(
         self,
         *,
@@ -353,11 +373,13 @@ class ModelJobs:
             more = len(found) > limit
             return Page(found[:limit], str(self._store.places[found[limit - 1].id]) if more else None)
 
+    @checked
     def counts(self, *, queue: str | None = None) -> dict[State, int]:
         with self._store.changed:
             jobs = [job for job in self._store.jobs.values() if queue in (None, job.queue)]
             return {state: sum(job.state == state for job in jobs) for state in rules.STATES}
 
+    @checked
     def queue_counts(self, *, since_ms: int, now_ms: int | None = None) -> list[QueueCounts]:
         with self._store.changed:
             return overview.queue_counts(
@@ -367,6 +389,7 @@ class ModelJobs:
                 keeps_completion=self.capabilities.keeps_claim_details,
             )
 
+    @checked
     def latest_deaths(self, *, limit: int = 10) -> list[Job]:
         with self._store.changed:
             in_order = sorted(self._store.jobs.values(), key=lambda job: self._store.places[job.id])
@@ -385,6 +408,7 @@ class ModelJobs:
             ]
             return min((due_ms for due_ms in due if due_ms is not None), default=None)
 
+    @checked
     def audit(self, *, id: str | None = None, limit: int = 1000) -> list[AuditEntry]:
         with self._store.changed:
             return [entry for entry in self._store.audit if id in (None, entry.id)][-limit:]

@@ -10,6 +10,10 @@ class TestEnqueue(testing.EnqueueContract):
     pass
 
 
+class TestArguments(testing.ArgumentContract):
+    pass
+
+
 class TestClaim(testing.ClaimContract):
     pass
 

@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 ROOMS = ("core", "plugins", "effects")
 
 VALUES = {
+    "core.arguments",
     "core.clock",
     "core.documents",
     "core.effect",
@@ -41,6 +42,7 @@ LAYERS: list[tuple[str, set[str]]] = [
     ("core.fields", {"core.job"}),
     ("core.policy", {"core.job"}),
     ("core.filters", {"core.job"}),
+    ("core.arguments", {"core.errors", "core.inputs", "core.job"}),
     ("core.overview", {"core.job"}),
     ("core.inspection", {"core.inputs", "core.job", "core.receipts"}),
     ("core.inputs", {"core.documents", "core.errors", "core.job"}),

@@ -16,10 +16,10 @@ from ...inspection import Content, Entry, Finding
 from ...receipts import Receipt
 from ..file_checks import EXAMPLES, mode_findings, network_findings
 from .files import engine_errors, read_file
-from .ledger import RESERVE_BYTES
 from .lock import LedgerLock
 from .store import AUDIT, JOBS, MAX_INPUT_BYTES, SEAL, read_audit
 from .table import Table
+from .transfer import RESERVE_BYTES
 
 LOCK: Final = "ledger.lock"
 ROOMS: Final = ("inputs", "effects")

@@ -4,41 +4,31 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 from ... import job as moves
+from ...arguments import checked
 from ...clock import Clock, wall_ms
 from ...crash import Step, pass_by
 from ...documents import JSON, MAX_DOCUMENT_BYTES
-from ...errors import (
-    IdentityConflict,
-    InvalidInput,
-    LedgerBusy,
-    LedgerCorrupt,
-    LedgerFailed,
-    LimitExceeded,
-    ReceiptConflict,
-    Unsupported,
-)
+from ...errors import IdentityConflict, LimitExceeded, Unsupported
 from ...filters import ALL_JOBS, JobFilter
-from ...inputs import Input, NewJob, check_name, check_request, text_sha256
+from ...inputs import Input, NewJob, check_request
 from ...job import ClaimRequest, Decision, Job, State
-from ...ledger import AuditEntry, Capabilities, Enqueued, Export, Fire, Page, Row, Schedule, Swept
-from ...receipts import Published, Receipt, Settled, Settlement, check_outcome, conflict
+from ...ledger import AuditEntry, Capabilities, Enqueued, Export, Page, Row, Swept
+from ...receipts import Published, Receipt, Settled, Settlement
 from ..folder_watch import FolderWatch
-from .rows import Purged, encode, kept
-from .store import SEAL, Store, refuse_sealed
+from . import looking, receipting, transfer
+from .store import Store, refuse_sealed
 from .table import Table
+from .transfer import MOST_BYTES
+from .without_schedules import WithoutSchedules
 
 if TYPE_CHECKING:
     from ...overview import QueueCounts
-
-RESERVE_BYTES: Final = 256 * 1024
-"""What an enqueue leaves free of the largest document, so that later moves always fit."""
 
 MAX_SLEEP_S: Final = 1.0
 """How long ``wait`` trusts the folder's events alone."""
@@ -47,7 +37,7 @@ _Move: TypeAlias = Callable[[Job, int], Job | None]
 """One of the model's moves: the job and the instant."""
 
 
-class DirectoryLedger:
+class DirectoryLedger(WithoutSchedules):
     """Jobs in a folder of plain files, for thousands of jobs on one machine; see contract §5.
 
     ``step`` is told every step that changes the store (``crash.py``); ``clock`` is what ``now_ms=None`` means.
@@ -121,10 +111,10 @@ class DirectoryLedger:
         with self._open_table() as table:
             inputs: list[Input] = []
             answers = [self._admit(table, job, inputs) for job in request]
-            if table.size > MAX_DOCUMENT_BYTES - RESERVE_BYTES and table.changed:
+            if table.size > MOST_BYTES and table.changed:
                 raise LimitExceeded(
                     f"{self.location}: {len(request):,} more jobs would fill jobs.json beyond "
-                    f"{MAX_DOCUMENT_BYTES - RESERVE_BYTES:,} bytes; nothing was stored. For more jobs use an SQL "
+                    f"{MOST_BYTES:,} bytes; nothing was stored. For more jobs use an SQL "
                     "ledger (--store jobs.db): `fencepost copy` moves this one there"
                 )
             if inputs:
@@ -136,7 +126,7 @@ class DirectoryLedger:
         stored = self._store.input(job.id)
         if stored is None:
             if known is not None or job.id in table.purged:
-                self._missing_input(job.id)
+                self._store.missing_input(job.id)
             inputs.append(Input(job.id, job.text))
         elif stored.text != job.text:
             raise IdentityConflict(
@@ -156,6 +146,7 @@ class DirectoryLedger:
 
     # -- claim --
 
+    @checked
     def claim(
         self,
         *,
@@ -184,13 +175,15 @@ class DirectoryLedger:
         )
         return self.settle_and_claim([], request, now_ms=now_ms)[1]
 
+    @checked
     def settle_and_claim(
         self, settlements: Sequence[Settlement], request: ClaimRequest, *, now_ms: int | None = None
     ) -> tuple[list[Settled], list[Job]]:
         """Receipts first; then the completions and the claim in one write."""
-        published = self._publish_all(settlements)
+        self._refuse_if_sealed()
+        published = receipting.publish_all(self._store, settlements)
         with self._open_table() as table:
-            now_ms = self._clock() if now_ms is None else now_ms
+            now_ms = self._at(now_ms)
             self._seen = self._store.identity()
             settled = self._complete_all(table, settlements, published, now_ms)
             if not all(item.completed for item in settled):
@@ -206,7 +199,7 @@ class DirectoryLedger:
             if (item := self._store.input(id)) is not None:
                 found[id] = item
             elif self.get_job(id) is not None:
-                self._missing_input(id)
+                self._store.missing_input(id)
         return found
 
     def receipts(self, ids: Iterable[str]) -> dict[str, Receipt]:
@@ -216,10 +209,12 @@ class DirectoryLedger:
 
     # -- the holder's moves --
 
+    @checked
     def begin(self, id: str, version: int, *, now_ms: int | None = None) -> bool:
         """See ``moves.begin``."""
         return self._move(id, lambda job, now_ms: moves.begin(job, version, now_ms=now_ms), now_ms)
 
+    @checked
     def heartbeat(self, id: str, version: int, *, extend_ms: int = 0, now_ms: int | None = None) -> bool:
         """See ``moves.heartbeat``."""
         return self._move(
@@ -229,34 +224,24 @@ class DirectoryLedger:
     def publish(self, receipt: Receipt) -> Published:
         """Link the receipt to its name, or compare it with what stands there."""
         self._refuse_if_sealed()
-        return self._compare(receipt, linked=self._store.add_receipts([receipt])[0])
+        return receipting.publish(self._store, receipt)
 
-    def _compare(self, receipt: Receipt, *, linked: bool) -> Published:
-        if linked:
-            return Published(receipt, reused=False)
-        stored = self._store.receipt(receipt.id)
-        if stored is None:
-            raise LedgerFailed(
-                f"{self.location}: the receipt of {receipt.id!r} vanished while it was compared"
-            )
-        if not stored.same_as(receipt):
-            raise conflict(stored, receipt)
-        return Published(stored, reused=True)
-
+    @checked
     def complete(self, id: str, version: int, *, now_ms: int | None = None) -> bool:
         """See ``moves.complete``."""
         return self._move(id, lambda job, now_ms: moves.complete(job, version, now_ms=now_ms), now_ms)
 
+    @checked
     def settle(self, settlements: Sequence[Settlement], *, now_ms: int | None = None) -> list[Settled]:
         """Receipts first, each durable on its own; then all completions in one write."""
         if not settlements:
             return []
-        published = self._publish_all(settlements)
+        self._refuse_if_sealed()
+        published = receipting.publish_all(self._store, settlements)
         with self._open_table() as table:
-            return self._complete_all(
-                table, settlements, published, self._clock() if now_ms is None else now_ms
-            )
+            return self._complete_all(table, settlements, published, self._at(now_ms))
 
+    @checked
     def retry(
         self,
         id: str,
@@ -283,16 +268,19 @@ class DirectoryLedger:
             now_ms,
         )
 
+    @checked
     def fail(self, id: str, version: int, *, error: str, now_ms: int | None = None) -> bool:
         """See ``moves.fail``."""
         return self._move(
             id, lambda job, now_ms: moves.fail(job, version, now_ms=now_ms, error=error), now_ms
         )
 
+    @checked
     def release(self, id: str, version: int, *, now_ms: int | None = None) -> bool:
         """See ``moves.release``."""
         return self._move(id, lambda job, now_ms: moves.release(job, version, now_ms=now_ms), now_ms)
 
+    @checked
     def hold(self, id: str, version: int, *, error: str, now_ms: int | None = None) -> bool:
         """See ``moves.hold``."""
         return self._move(
@@ -301,6 +289,7 @@ class DirectoryLedger:
 
     # -- the operator's moves --
 
+    @checked
     def cancel(
         self,
         id: str,
@@ -320,6 +309,7 @@ class DirectoryLedger:
             now_ms=now_ms,
         )
 
+    @checked
     def redrive(
         self, id: str, *, actor: str | None = None, reason: str | None = None, now_ms: int | None = None
     ) -> bool:
@@ -335,6 +325,7 @@ class DirectoryLedger:
             now_ms=now_ms,
         )
 
+    @checked
     def resolve(
         self,
         id: str,
@@ -351,11 +342,12 @@ class DirectoryLedger:
         def move(job: Job, now_ms: int) -> Job | None:
             resolved = moves.resolve(job, now_ms=now_ms, decision=decision, error=error)
             if resolved is not None and decision == "applied":
-                self._adopt_outcome(job, outcome)
+                receipting.adopt(self._store, job, outcome)
             return resolved
 
         return self._manual("resolve", id, move, actor=actor, reason=reason, now_ms=now_ms)
 
+    @checked
     def purge(
         self, id: str, *, actor: str | None = None, reason: str | None = None, now_ms: int | None = None
     ) -> bool:
@@ -364,15 +356,16 @@ class DirectoryLedger:
             job = table.jobs.get(id)
             if job is None or job.state != moves.DEAD:
                 return False
-            now_ms = self._clock() if now_ms is None else now_ms
+            now_ms = self._at(now_ms)
             self._store.record(AuditEntry(now_ms, "purge", id, actor, reason, job.state, None, job.version))
             table.purge(id)
         return True
 
+    @checked
     def sweep_expired(self, *, queue: str | None = None, now_ms: int | None = None) -> Swept:
         """Retention first, then expiry; one write."""
         with self._open_table() as table:
-            now_ms = self._clock() if now_ms is None else now_ms
+            now_ms = self._at(now_ms)
             swept = [job for job in table.jobs.values() if queue is None or job.queue == queue]
             old = [job.id for job in swept if moves.purgeable(job, now_ms)]
             for id in old:
@@ -389,6 +382,7 @@ class DirectoryLedger:
         with self._store.table() as table:
             return table.jobs.get(id)
 
+    @checked
     def jobs(
         self,
         *,
@@ -401,41 +395,27 @@ class DirectoryLedger:
     ) -> Page:
         """The cursor is the id of the last job shown."""
         with self._store.table() as table:
-            found = [
-                job
-                for job in table.in_order()
-                if (states is None or job.state in states)
-                and (queue is None or job.queue == queue)
-                and (effect is None or job.effect == effect)
-                and where.matches(job)
-            ]
-            if after is not None:
-                place = table.order_of(check_name(after, "cursor"))
-                found = [job for job in found if table.order_of(job.id) > place]
-        page = found[:limit]
-        return Page(page, page[-1].id if len(found) > limit else None)
+            return looking.page(
+                table, states=states, queue=queue, effect=effect, where=where, after=after, limit=limit
+            )
 
+    @checked
     def counts(self, *, queue: str | None = None) -> dict[State, int]:
         """A count for each state, 0 included."""
-        counts: dict[State, int] = dict.fromkeys(moves.STATES, 0)
         with self._store.table() as table:
-            for job in table.jobs.values():
-                if queue is None or job.queue == queue:
-                    counts[job.state] += 1
-        return counts
+            return looking.counts(table, queue)
 
+    @checked
     def queue_counts(self, *, since_ms: int, now_ms: int | None = None) -> list[QueueCounts]:
         """See ``overview.queue_counts``; when a job was completed is not kept."""
         from ... import overview
 
         with self._store.table() as table:
             return overview.queue_counts(
-                table.jobs.values(),
-                now_ms=self._clock() if now_ms is None else now_ms,
-                since_ms=since_ms,
-                keeps_completion=False,
+                table.jobs.values(), now_ms=self._at(now_ms), since_ms=since_ms, keeps_completion=False
             )
 
+    @checked
     def latest_deaths(self, *, limit: int = 10) -> list[Job]:
         """See ``overview.latest_deaths``."""
         from ... import overview
@@ -448,15 +428,9 @@ class DirectoryLedger:
     ) -> int | None:
         """The soonest of what ``moves.next_due_ms`` says of the jobs served."""
         with self._store.table() as table:
-            due = [
-                due_ms
-                for job in table.jobs.values()
-                if (queues is None or job.queue in queues)
-                and (effects is None or job.effect in effects)
-                and (due_ms := moves.next_due_ms(job)) is not None
-            ]
-        return min(due, default=None)
+            return looking.next_due_ms(table, queues, effects)
 
+    @checked
     def audit(self, *, id: str | None = None, limit: int = 1000) -> list[AuditEntry]:
         """The last entries of audit.jsonl."""
         entries = [entry for entry in self._store.audit() if id is None or entry.id == id]
@@ -464,141 +438,30 @@ class DirectoryLedger:
 
     # -- moving to another kind of ledger --
 
+    @checked
     def seal(self, destination: str, *, actor: str | None = None, now_ms: int | None = None) -> None:
         """Recorded in audit.jsonl, which every program that keeps this layout preserves."""
         with self._store.table() as table:
-            now_ms = self._clock() if now_ms is None else now_ms
-            sealed_for = self._store.sealed_for()
-            if sealed_for == destination:
-                return
-            if sealed_for is not None:
-                refuse_sealed(self.location, sealed_for)
-            live = [job.id for job in table.jobs.values() if job.state == moves.RUNNING]
-            live = [id for id in live if not moves.lapsed(table.jobs[id], now_ms)]
-            if live:
-                raise LedgerBusy(
-                    f"{self.location}: {len(live)} jobs are running under live leases ({live[0]!r} is one); stop "
-                    "the workers, or wait for the leases to end"
-                )
-            self._store.record(AuditEntry(now_ms, SEAL, destination, actor, None))
+            transfer.seal(self._store, table, destination, actor=actor, now_ms=self._at(now_ms))
 
     def sealed_for(self) -> str | None:
         """The destination it was sealed for."""
         return self._store.sealed_for()
 
+    @checked
     def export_rows(self, *, after: str | None = None, limit: int = 1000) -> Export:
         """Jobs in order of enqueue, then ids without a job; the cursor is a count."""
-        if after is not None and not re.fullmatch("[0-9]{1,15}", after, re.ASCII):
-            raise InvalidInput(
-                f"{after!r:.40} is no cursor of this ledger: give what the page before returned"
-            )
-        start = int(after or "0")
         with self._store.table() as table:
-            ids = [*sorted(table.jobs, key=table.order_of), *sorted(table.purged, key=table.order_of)]
-            known = set(ids)
-            ids += [id for id in self._store.input_ids() if id not in known]
-            rows = [
-                Row(
-                    id,
-                    table.jobs.get(id),
-                    table.purged.get(id),
-                    self._store.input(id),
-                    self._store.receipt(id),
-                )
-                for id in ids[start : start + limit]
-            ]
-        return Export(rows, str(start + limit) if start + limit < len(ids) else None)
+            return transfer.export_rows(self._store, table, after=after, limit=limit)
 
     def check_room(self, rows: Iterable[Row]) -> None:
         """By the size of jobs.json with all of them in it."""
-        size = 0
-        for row in rows:
-            if row.job is not None:
-                size += len(encode(kept(row.job))) + 2
-            elif row.purged_version is not None:
-                size += len(encode(Purged(row.id, row.purged_version))) + 2
-            if size > MAX_DOCUMENT_BYTES - RESERVE_BYTES:
-                raise LimitExceeded(
-                    f"{self.location}: a directory ledger carries {MAX_DOCUMENT_BYTES - RESERVE_BYTES:,} bytes of "
-                    "jobs, and these are more; nothing was stored. Copy to an SQL ledger"
-                )
+        transfer.check_room(self.location, rows)
 
     def import_rows(self, rows: Sequence[Row]) -> int:
         """Inputs and receipts first, then the jobs in one write."""
         with self._open_table() as table:
-            new = [row for row in rows if self._is_new(table, row)]
-            self._store.add_inputs([row.input for row in new if row.input is not None])
-            for row in rows:
-                if row.receipt is not None:
-                    self.publish(row.receipt)
-            for row in new:
-                if row.job is not None:
-                    table.add(row.job)
-                elif row.purged_version is not None:
-                    table.add_purged(Purged(row.id, row.purged_version))
-            if table.size > MAX_DOCUMENT_BYTES - RESERVE_BYTES and table.changed:
-                raise LimitExceeded(
-                    f"{self.location}: a directory ledger cannot hold so many jobs; copy to an SQL ledger"
-                )
-        return len(new)
-
-    def _is_new(self, table: Table, row: Row) -> bool:
-        stored = self._store.input(row.id)
-        if stored is not None and row.input is not None and stored.text != row.input.text:
-            raise IdentityConflict(f"{self.location}: the id {row.id!r} is bound to another text")
-        receipt = self._store.receipt(row.id)
-        if receipt is not None and (row.receipt is None or not receipt.same_as(row.receipt)):
-            raise IdentityConflict(
-                f"{self.location}: the receipt of {row.id!r} is there already, and differs"
-            )
-        if row.job is None and row.purged_version is None:
-            return stored is None
-        known = table.jobs.get(row.id)
-        if known is None and row.id not in table.purged:
-            return True
-        if known != (None if row.job is None else kept(row.job)) or (
-            table.purged.get(row.id) != row.purged_version
-        ):
-            raise IdentityConflict(f"{self.location}: the job {row.id!r} is there already, and differs")
-        return False
-
-    # -- pauses and schedules: not of this kind --
-
-    def pause(
-        self, queue: str, *, actor: str | None = None, reason: str | None = None, now_ms: int | None = None
-    ) -> bool:
-        """Not of this kind."""
-        self._needs_sql("a pause")
-
-    def resume(
-        self, queue: str, *, actor: str | None = None, reason: str | None = None, now_ms: int | None = None
-    ) -> bool:
-        """Not of this kind."""
-        self._needs_sql("a pause")
-
-    def paused(self) -> list[str]:
-        """No queue of this kind is ever paused."""
-        return []
-
-    def register_schedule(self, schedule: Schedule, *, now_ms: int | None = None) -> None:
-        """Not of this kind."""
-        self._needs_sql("a schedule")
-
-    def unregister_schedule(self, name: str) -> bool:
-        """Not of this kind."""
-        self._needs_sql("a schedule")
-
-    def schedules(self) -> list[Schedule]:
-        """There are none of this kind."""
-        return []
-
-    def tick(self, *, now_ms: int | None = None) -> list[Fire]:
-        """There is nothing to fire."""
-        return []
-
-    def soonest(self) -> int | None:
-        """There is nothing to fire."""
-        return None
+            return transfer.import_rows(self._store, table, rows)
 
     # -- shared by the verbs --
 
@@ -609,6 +472,9 @@ class DirectoryLedger:
             self._refuse_if_sealed()
             yield table
 
+    def _at(self, now_ms: int | None) -> int:
+        return self._clock() if now_ms is None else now_ms
+
     def _refuse_if_sealed(self) -> None:
         if (destination := self._store.sealed_for()) is not None:
             refuse_sealed(self.location, destination)
@@ -616,7 +482,7 @@ class DirectoryLedger:
     def _move(self, id: str, move: _Move, now_ms: int | None) -> bool:
         with self._open_table() as table:
             job = table.jobs.get(id)
-            moved = job and move(job, self._clock() if now_ms is None else now_ms)
+            moved = job and move(job, self._at(now_ms))
             if not moved:
                 return False
             if moved != job:
@@ -635,7 +501,7 @@ class DirectoryLedger:
     ) -> bool:
         with self._open_table() as table:
             job = table.jobs.get(id)
-            now_ms = self._clock() if now_ms is None else now_ms
+            now_ms = self._at(now_ms)
             moved = job and move(job, now_ms)
             if not job or not moved:
                 return False
@@ -644,18 +510,6 @@ class DirectoryLedger:
             )
             table.put(moved)
         return True
-
-    def _publish_all(self, settlements: Sequence[Settlement]) -> list[Published | None]:
-        """Publish every receipt; None for each that contradicts the stored one."""
-        self._refuse_if_sealed()
-        receipts = [item.receipt for item in settlements]
-        published: list[Published | None] = []
-        for receipt, linked in zip(receipts, self._store.add_receipts(receipts), strict=True):
-            try:
-                published.append(self._compare(receipt, linked=linked))
-            except ReceiptConflict:
-                published.append(None)
-        return published
 
     def _complete_all(
         self,
@@ -680,33 +534,3 @@ class DirectoryLedger:
                 )
             )
         return answers
-
-    def _adopt_outcome(self, job: Job, outcome: Mapping[str, JSON] | None) -> None:
-        stored = self._store.receipt(job.id)
-        if outcome is None:
-            if stored is None:
-                raise InvalidInput(f"the job {job.id!r} has no receipt: say what was done, as an outcome")
-            return
-        text = self._text_of(job.id)
-        receipt = Receipt(
-            job.id,
-            text_sha256(text),
-            check_outcome(dict(outcome)),
-            job.effect,
-            None if stored is None else stored.effect_version,
-        )
-        self.publish(receipt)
-
-    def _text_of(self, id: str) -> str:
-        stored = self._store.input(check_name(id, "id"))
-        if stored is None:
-            self._missing_input(id)
-        return stored.text
-
-    def _missing_input(self, id: str) -> NoReturn:
-        raise LedgerCorrupt(
-            f"{self.location}: the job {id!r} has no input (inputs/{id}.json is missing); restore the file from a copy"
-        )
-
-    def _needs_sql(self, what: str) -> NoReturn:
-        raise Unsupported(f"{self.location}: {what} needs an SQL ledger (--store jobs.db, or postgresql://…)")

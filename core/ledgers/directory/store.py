@@ -66,6 +66,8 @@ class Store:
 
     def close(self) -> None:
         """Let go of every descriptor."""
+        if self._folder < 0:
+            return
         self._forget()
         for folder in (self._folder, self._inputs, self._effects):
             os.close(folder)
@@ -161,10 +163,16 @@ class Store:
         try:
             found = parse_record(parse(data, what=where, max_bytes=MAX_INPUT_BYTES))
         except InvalidInput as error:
-            raise LedgerCorrupt(f"{where}: {error}; restore it from a copy") from error
+            raise LedgerCorrupt(f"{where}: {_bare(error, where)}; restore it from a copy") from error
         if found.id != id:
             raise LedgerCorrupt(f"{where}: holds the input of {found.id!r}; restore it from a copy")
         return found
+
+    def missing_input(self, id: str) -> NoReturn:
+        """Say that a job's input is not there."""
+        raise LedgerCorrupt(
+            f"{self.path}: the job {id!r} has no input (inputs/{id}.json is missing); restore the file from a copy"
+        )
 
     def add_inputs(self, inputs: list[Input]) -> None:
         """Store inputs whose ids are free, or hold the same text already."""
@@ -187,7 +195,10 @@ class Store:
         try:
             return Receipt.from_document(parse(data, what=where))
         except InvalidInput as error:
-            raise LedgerCorrupt(f"{where}: {error}; the file is left as it is") from error
+            raise LedgerCorrupt(
+                f"{where}: {_bare(error, where)}; the file is left as it is. Restore it from a copy; "
+                "`fencepost doctor` checks the rest"
+            ) from error
 
     def add_receipts(self, receipts: Sequence[Receipt]) -> list[bool]:
         """Store the receipts durably; False for each whose id has one already, whatever it says."""
@@ -260,6 +271,11 @@ def read_audit(folder: int, path: str) -> list[AuditEntry]:
             if line.endswith(b"}"):
                 raise LedgerCorrupt(f"{where}: line {number} is no audit entry: {error}") from error
     return entries
+
+
+def _bare(error: InvalidInput, where: str) -> str:
+    """What is wrong, without the file's name, which some rules put first and others cannot know."""
+    return str(error).removeprefix(f"{where}: ")
 
 
 def refuse_sealed(path: str, destination: str) -> NoReturn:

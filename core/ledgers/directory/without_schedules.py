@@ -1,0 +1,56 @@
+"""The verbs of pauses and schedules, which this kind of ledger does not have: each names the kinds that do."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from ...errors import Unsupported
+from ...ledger import Fire, Schedule
+
+
+class WithoutSchedules:
+    """Refuses what needs an SQL ledger, and answers that there is nothing of it."""
+
+    @property
+    def location(self) -> str:
+        """Where the ledger lies."""
+        raise NotImplementedError
+
+    def pause(
+        self, queue: str, *, actor: str | None = None, reason: str | None = None, now_ms: int | None = None
+    ) -> bool:
+        """Not of this kind."""
+        self._needs_sql("a pause")
+
+    def resume(
+        self, queue: str, *, actor: str | None = None, reason: str | None = None, now_ms: int | None = None
+    ) -> bool:
+        """Not of this kind."""
+        self._needs_sql("a pause")
+
+    def paused(self) -> list[str]:
+        """No queue of this kind is ever paused."""
+        return []
+
+    def register_schedule(self, schedule: Schedule, *, now_ms: int | None = None) -> None:
+        """Not of this kind."""
+        self._needs_sql("a schedule")
+
+    def unregister_schedule(self, name: str) -> bool:
+        """Not of this kind."""
+        self._needs_sql("a schedule")
+
+    def schedules(self) -> list[Schedule]:
+        """There are none of this kind."""
+        return []
+
+    def tick(self, *, now_ms: int | None = None) -> list[Fire]:
+        """There is nothing to fire."""
+        return []
+
+    def soonest(self) -> int | None:
+        """There is nothing to fire."""
+        return None
+
+    def _needs_sql(self, what: str) -> NoReturn:
+        raise Unsupported(f"{self.location}: {what} needs an SQL ledger (--store jobs.db, or postgresql://…)")
