@@ -111,7 +111,7 @@ def check_text(value: object, what: str = "text") -> str:
 def check_int(value: object, what: str, *, low: int = 0, high: int = MAX_INT) -> int:
     """Return ``value`` if it is a whole number within bounds (a bool is not a number)."""
     if type(value) is not int:
-        raise InvalidInput(f"{what} must be a whole number, not {_type(value)}")
+        raise InvalidInput(f"{what} must be a whole number, not {value!r:.40}")
     if not low <= value <= high:
         raise InvalidInput(f"{what} is {_figure(value)}, it must lie between {low} and {high}")
     return value
@@ -228,7 +228,8 @@ def parse_request(data: bytes, *, what: str) -> list[Input]:
 
 
 def _called(id: object) -> str:
-    return f" (id {_brief(id)})" if isinstance(id, str) else ""
+    """Names a record by its id, unless the id itself is what the error is about."""
+    return f" (id {_brief(id)})" if is_name(id) else ""
 
 
 def _brief(value: object) -> str:

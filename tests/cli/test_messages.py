@@ -8,9 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from fencepost.core import InvalidInput, open_ledger
+from fencepost.core import InvalidInput, LedgerCorrupt, open_ledger
 
-from tests.cli.inprocess import refused, run
+from tests.cli.inprocess import Program, refused, run
 from tests.programs import FENCEPOST
 
 ONE = b'[{"id":"a","text":"b"}]'
@@ -224,6 +224,25 @@ def test_an_error_of_a_record_names_its_file_and_one_of_an_option_does_not(here:
     twice = refused("enqueue", "--input", "in.json")
     assert twice == "fencepost: in.json: record 2 (id 'a'): the id stands already in record 1\n"
     assert enqueue_refused("--priority", str(2**31)).startswith("fencepost: priority is 2147483648, it must")
+
+
+@pytest.mark.parametrize("room", ["inputs", "effects"])
+@pytest.mark.parametrize("data", ["", "{", "[]"])
+def test_a_corrupt_file_is_named_once_with_what_to_do(room: str, data: str, here: Path) -> None:
+    program = Program("store")
+    program.enqueue("a")
+    if room == "effects":
+        program.complete()
+    file = here / "store" / room / "a.json"
+    file.chmod(0o600)
+    file.write_text(data)
+    with program.ledger() as ledger, pytest.raises(LedgerCorrupt) as caught:
+        ledger.read_inputs(["a"]) if room == "inputs" else ledger.receipts(["a"])
+    said = str(caught.value)
+    assert said.count(str(file)) == 1
+    assert "estore it from a copy" in said
+    if room == "effects":
+        assert "`fencepost doctor` checks the rest" in said
 
 
 def shell(words: str) -> subprocess.CompletedProcess[bytes]:

@@ -317,7 +317,7 @@ def test_an_error_names_the_record_by_place_and_id_and_the_rule() -> None:
         rules.check_request([NewJob("a", ""), NewJob("b", ""), NewJob("c", "", priority=2**31)])
     with pytest.raises(LimitExceeded, match=r"^record 2 \(id 'b'\): text has 1,000,001"):
         rules.check_request([NewJob("a", ""), NewJob("b", "x" * 1_000_001)])
-    with pytest.raises(InvalidInput, match=r"^record 1 \(id 'B'\): id 'B': must match"):
+    with pytest.raises(InvalidInput, match=r"^record 1: id 'B': must match"):
         rules.check_request([NewJob("B", "")])
 
 

@@ -83,6 +83,8 @@ class Store:
         """
         if self._folder < 0:
             raise LedgerFailed(f"{self.path}: the ledger was closed; open it again")
+        # Before the lock, too: acquiring it would make a folder anew that was moved away.
+        self._check_place()
         with self._lock.held():
             self._check_place()
             table = self._current()
