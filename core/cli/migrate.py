@@ -21,7 +21,7 @@ def migrate(
     Programs that are running go on meanwhile. A ledger in a folder or in SQLite needs no such thing: it is brought
     up to date when it is opened.
 
-    Example: fencepost migrate --store postgresql://db/jobs --dry-run > upgrade.sql
+    Example: fencepost migrate --store postgresql://db/jobs --dry-run
     """
     from ..config import load
     from ..errors import Unsupported

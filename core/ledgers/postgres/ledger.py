@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from ... import job as rules
+from ...arguments import checked
 from ...documents import JSON
 from ...filters import ALL_JOBS, JobFilter
 from ...inputs import Input, NewJob, check_name, check_request
@@ -104,6 +105,7 @@ class PostgresLedger:
 
     # -- claim --
 
+    @checked
     def claim(
         self,
         *,
@@ -132,6 +134,7 @@ class PostgresLedger:
         )
         return self.settle_and_claim((), request, now_ms=now_ms)[1]
 
+    @checked
     def settle_and_claim(
         self, settlements: Sequence[Settlement], request: ClaimRequest, *, now_ms: int | None = None
     ) -> tuple[list[Settled], list[Job]]:
@@ -164,10 +167,12 @@ class PostgresLedger:
 
     # -- the holder's moves --
 
+    @checked
     def begin(self, id: str, version: int, *, now_ms: int | None = None) -> bool:
         """See ``job.begin``."""
         return self._move(id, lambda job, now_ms: rules.begin(job, version, now_ms=now_ms), now_ms)
 
+    @checked
     def heartbeat(self, id: str, version: int, *, extend_ms: int = 0, now_ms: int | None = None) -> bool:
         """See ``job.heartbeat``; one that moves nothing writes nothing."""
         return self._move(
@@ -179,11 +184,13 @@ class PostgresLedger:
         with self._database.write() as transaction:
             return receipting.publish(transaction, receipt)
 
+    @checked
     def complete(self, id: str, version: int, *, now_ms: int | None = None) -> bool:
         """See ``job.complete``."""
         with self._database.write() as transaction:
             return receipting.complete(transaction, id, version, _at(transaction, now_ms))
 
+    @checked
     def settle(self, settlements: Sequence[Settlement], *, now_ms: int | None = None) -> list[Settled]:
         """In one commit, each item for itself."""
         if not settlements:
@@ -192,6 +199,7 @@ class PostgresLedger:
         with self._database.write_ahead(*batch.ahead) as (transaction, rows):
             return batch.settled(transaction, rows, _at(transaction, now_ms))
 
+    @checked
     def retry(
         self,
         id: str,
@@ -218,16 +226,19 @@ class PostgresLedger:
 
         return self._move(id, rule, now_ms)
 
+    @checked
     def fail(self, id: str, version: int, *, error: str, now_ms: int | None = None) -> bool:
         """See ``job.fail``."""
         return self._move(
             id, lambda job, now_ms: rules.fail(job, version, now_ms=now_ms, error=error), now_ms
         )
 
+    @checked
     def release(self, id: str, version: int, *, now_ms: int | None = None) -> bool:
         """See ``job.release``."""
         return self._move(id, lambda job, now_ms: rules.release(job, version, now_ms=now_ms), now_ms)
 
+    @checked
     def hold(self, id: str, version: int, *, error: str, now_ms: int | None = None) -> bool:
         """See ``job.hold``."""
         return self._move(
@@ -236,6 +247,7 @@ class PostgresLedger:
 
     # -- the operator's moves --
 
+    @checked
     def cancel(
         self,
         id: str,
@@ -250,6 +262,7 @@ class PostgresLedger:
             who = operating.Operator(actor, reason, _at(transaction, now_ms))
             return operating.cancel(transaction, id, who, error=error)
 
+    @checked
     def redrive(
         self, id: str, *, actor: str | None = None, reason: str | None = None, now_ms: int | None = None
     ) -> bool:
@@ -259,6 +272,7 @@ class PostgresLedger:
                 transaction, id, operating.Operator(actor, reason, _at(transaction, now_ms))
             )
 
+    @checked
     def resolve(
         self,
         id: str,
@@ -275,6 +289,7 @@ class PostgresLedger:
             who = operating.Operator(actor, reason, _at(transaction, now_ms))
             return operating.resolve(transaction, id, who, decision=decision, outcome=outcome, error=error)
 
+    @checked
     def purge(
         self, id: str, *, actor: str | None = None, reason: str | None = None, now_ms: int | None = None
     ) -> bool:
@@ -284,6 +299,7 @@ class PostgresLedger:
                 transaction, id, operating.Operator(actor, reason, _at(transaction, now_ms))
             )
 
+    @checked
     def sweep_expired(self, *, queue: str | None = None, now_ms: int | None = None) -> Swept:
         """In transactions of a thousand jobs; what this sweep buries is not purged by it."""
         purged = expired = 0
@@ -308,6 +324,7 @@ class PostgresLedger:
         with self._database.read() as transaction:
             return looking.get_job(transaction, id)
 
+    @checked
     def jobs(
         self,
         *,
@@ -324,17 +341,20 @@ class PostgresLedger:
                 transaction, states=states, queue=queue, effect=effect, where=where, after=after, limit=limit
             )
 
+    @checked
     def counts(self, *, queue: str | None = None) -> dict[State, int]:
         """By one statement over both tables."""
         with self._database.read() as transaction:
             return looking.counts(transaction, queue)
 
+    @checked
     def queue_counts(self, *, since_ms: int, now_ms: int | None = None) -> list[QueueCounts]:
         """By one statement over both tables."""
         with self._database.read() as transaction:
             at_ms = transaction.value("now_ms") if now_ms is None else now_ms
             return looking.queue_counts(transaction, now_ms=at_ms, since_ms=since_ms)
 
+    @checked
     def latest_deaths(self, *, limit: int = 10) -> list[Job]:
         """From the table of the dead alone."""
         with self._database.read() as transaction:
@@ -347,6 +367,7 @@ class PostgresLedger:
         with self._database.snapshot() as transaction:
             return looking.next_due_ms(transaction, queues, effects)
 
+    @checked
     def audit(self, *, id: str | None = None, limit: int = 1000) -> list[AuditEntry]:
         """From the end of the table."""
         with self._database.read() as transaction:
@@ -354,6 +375,7 @@ class PostgresLedger:
 
     # -- moving to another kind of ledger --
 
+    @checked
     def seal(self, destination: str, *, actor: str | None = None, now_ms: int | None = None) -> None:
         """A field of fencepost_meta, which every transaction that writes looks at first, and is waited for."""
         with self._database.write(even_sealed=True, alone=True) as transaction:
@@ -365,6 +387,7 @@ class PostgresLedger:
             destination: str | None = transaction.value("sealed_for")
             return destination
 
+    @checked
     def export_rows(self, *, after: str | None = None, limit: int = 1000) -> Export:
         """Jobs in order of enqueue, then the ids without a job in the order of their names."""
         with self._database.snapshot() as transaction:
@@ -380,6 +403,7 @@ class PostgresLedger:
 
     # -- pauses and schedules --
 
+    @checked
     def pause(
         self, queue: str, *, actor: str | None = None, reason: str | None = None, now_ms: int | None = None
     ) -> bool:
@@ -390,6 +414,7 @@ class PostgresLedger:
                 transaction, queue, operating.Operator(actor, reason, _at(transaction, now_ms))
             )
 
+    @checked
     def resume(
         self, queue: str, *, actor: str | None = None, reason: str | None = None, now_ms: int | None = None
     ) -> bool:
@@ -405,6 +430,7 @@ class PostgresLedger:
         with self._database.read() as transaction:
             return [queue for (queue,) in transaction.rows("paused")]
 
+    @checked
     def register_schedule(self, schedule: Schedule, *, now_ms: int | None = None) -> None:
         """An upsert by name."""
         check_schedule(schedule)
@@ -421,6 +447,7 @@ class PostgresLedger:
         with self._database.read() as transaction:
             return scheduling.schedules(transaction)
 
+    @checked
     def tick(self, *, now_ms: int | None = None) -> list[Fire]:
         """Fires and advances in one transaction; where nothing is due it writes nothing."""
         with self._database.write() as transaction:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ...documents import compact, parse
 from ...errors import InvalidInput, LedgerCorrupt
-from ...inputs import check_name, is_name
-from ...receipts import Published, Receipt, Settled, Settlement, conflict
+from ...inputs import is_name
+from ...receipts import Published, Receipt, Settled, Settlement, check_receipt, conflict
 from .arrays import askable, bytea_array, int_array, text_array
 from .transaction import Parameters, Row, Transaction
 
@@ -45,11 +45,11 @@ class Batch:
     def __init__(self, settlements: Sequence[Settlement], now_ms: int | None) -> None:
         self._settlements = settlements
         self._data = [_data(item.receipt) for item in settlements]
-        ids = [item.receipt.id for item in settlements]
+        ids = [item.id for item in settlements]
         self.ahead: list[tuple[str, Parameters]] = []
         """What to send with the beginning of the transaction."""
         # The statement takes each id once.
-        if settlements and len({*ids, *(item.id for item in settlements)}) == len(settlements):
+        if settlements and len(set(ids)) == len(settlements):
             versions = int_array([item.version for item in settlements])
             batch = {"ids": text_array(ids), "versions": versions, "receipts": bytea_array(self._data)}
             self.ahead.append(("settle", batch | {"count": len(settlements), "now_ms": now_ms}))
@@ -142,11 +142,7 @@ def _complete(
 
 
 def _data(receipt: Receipt) -> bytes:
-    check_name(receipt.id, "id of a receipt")
-    try:
-        return compact(receipt.document()).encode()
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(f"the receipt of {receipt.id!r} is not JSON: {error}") from error
+    return compact(check_receipt(receipt).document()).encode()
 
 
 def _same(stored: Receipt, receipt: Receipt, data: bytes) -> bool:

@@ -19,7 +19,12 @@ FOLDER: Final = Path(__file__).parent
 _FILE: Final = re.compile(r"(\d{4})_\w+\.sql")
 _LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended('fencepost_migrations {schema}', 0));"
 """Of the transaction, so that it works through a pooler, too."""
-_VERSION: Final = "SELECT schema_version FROM {table}"
+_EXISTS: Final = """
+    SELECT FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+    WHERE nspname = %s AND relname = 'fencepost_meta'
+"""
+"""Asked of the catalogue: to_regclass goes on denying what another session has made since it was first asked."""
+_VERSION: Final = "SELECT schema_version FROM {schema}.fencepost_meta"
 _SCHEMA: Final = "CREATE SCHEMA IF NOT EXISTS {schema};"
 _FIRST: Final = "INSERT INTO {schema}.fencepost_meta (schema_version) VALUES ({number});"
 _NEXT: Final = "UPDATE {schema}.fencepost_meta SET schema_version = {number};"
@@ -36,12 +41,10 @@ def migrations(folder: Path = FOLDER) -> list[Path]:
 
 def schema_version(connection: Connection, schema: str) -> int:
     """The number of the last migration that was applied; 0 where there is no ledger yet."""
-    table = f'"{schema}".fencepost_meta'
-    row = connection.execute("SELECT to_regclass(%s) IS NOT NULL", (table,)).fetchone()
-    if row is None or not row[0]:
+    if not connection.execute(_EXISTS, (schema,)).fetchall():
         return 0
-    row = connection.execute(_VERSION.replace("{table}", table).encode()).fetchone()
-    return 0 if row is None else int(row[0])
+    rows = connection.execute(_VERSION.replace("{schema}", f'"{schema}"').encode()).fetchall()
+    return int(rows[0][0]) if rows else 0
 
 
 def script(schema: str, version: int, folder: Path = FOLDER) -> str:
