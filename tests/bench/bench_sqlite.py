@@ -250,8 +250,10 @@ def make_backlog(path: Path, kind: str, depth: int) -> SqliteLedger:
             )
             connection.execute("DELETE FROM fencepost_jobs")
     if kind in ("expired and unswept", "expired under a live lease", "attempts used up"):
-        while ledger.counts()["dead"] < depth:  # a thousand a claim
-            claim_one(ledger)
+        ledger.pause("default")  # settling goes on, a thousand a claim
+        while ledger.counts()["dead"] < depth:
+            assert claim_one(ledger) == []
+        ledger.resume("default")
     jobs = CLAIMS * (ROUNDS + 1)
     ledger.enqueue([NewJob(f"job-{n}", "text") for n in range(jobs)], now_ms=AT_MS)
     ledger.close()
