@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
@@ -66,7 +65,10 @@ class NewJob:
 
 def text_sha256(text: str) -> str:
     """SHA-256 of the UTF-8 bytes, in lower-case hex."""
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+    # Loading OpenSSL takes a while, and most commands need no digest.
+    from hashlib import sha256
+
+    return sha256(text.encode("utf-8")).hexdigest()
 
 
 def is_name(value: object) -> bool:

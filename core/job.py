@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from typing import Final, Literal, get_args
 
 from .errors import InvalidInput
@@ -41,6 +40,8 @@ SETTLE_LIMIT: Final = 1_000
 
 def whole_ms(seconds: float) -> int:
     """Seconds as whole milliseconds, rounded up; decimal, so that 0.07 s is 70 ms and not 71."""
+    from decimal import Decimal
+
     return math.ceil(Decimal(repr(seconds)) * 1_000)
 
 

@@ -220,7 +220,7 @@ def test_health_is_touched_when_the_worker_gets_on_and_logs_can_be_json(store: s
         (("--queue", "No"), "must match"),
         (("--plugin", "no_such_module_anywhere"), "no_such_module_anywhere"),
         (("--config", "/no/such/file.toml"), "/no/such/file.toml"),
-        (("--now-ms", "99999999999999999999"), "now_ms"),
+        (("--now-ms", "99999999999999999999"), "--now-ms"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
 )
