@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ..job import SETTLE_LIMIT, Stamps
-from ..ledger import Ledger
+from ..inputs import Input
+from ..job import SETTLE_LIMIT, Job, Stamps
+from ..ledger import Ledger, Row
 from .base import LEASE_MS, Contract, claim, claim_one, enqueue, ids, job_of, new, settle_passed
 
 BOUNDARY = [(-1, False), (0, True), (+1, True)]
@@ -235,6 +236,18 @@ class SettlingContract(Contract):
         assert ledger.counts()["dead"] == half
         settle_passed(ledger, 300)
         assert ledger.counts()["dead"] == half + 5
+
+    def test_used_up_attempts_beyond_the_thousand_are_not_picked_either(self, ledger: Ledger) -> None:
+        ledger.import_rows(
+            [
+                Row(f"job-{n}", Job(f"job-{n}", version=2, attempts=1), None, Input(f"job-{n}", "x"), None)
+                for n in range(SETTLE_LIMIT + 5)
+            ]
+        )
+        assert claim(ledger, 0, limit=10, max_attempts=1) == []
+        assert ledger.counts()["dead"] == SETTLE_LIMIT
+        assert claim(ledger, 0, limit=10, max_attempts=1) == []
+        assert ledger.counts()["dead"] == SETTLE_LIMIT + 5
 
     def test_a_claim_picks_after_it_has_settled(self, ledger: Ledger) -> None:
         enqueue(ledger, "a", priority=1)
