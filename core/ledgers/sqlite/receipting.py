@@ -9,7 +9,7 @@ from typing import Final
 from ...documents import compact, parse
 from ...errors import InvalidInput, LedgerCorrupt, ReceiptConflict
 from ...inputs import is_name
-from ...receipts import Published, Receipt, Settled, Settlement, check_receipt, conflict
+from ...receipts import Published, Receipt, Settled, Settlement, check_receipt, conflict, encode_receipts
 from .transaction import Transaction
 
 _FEWEST_AT_ONCE: Final = 8
@@ -46,9 +46,9 @@ def complete(transaction: Transaction, id: str, version: int, now_ms: int) -> bo
 
 def settle(transaction: Transaction, settlements: Sequence[Settlement], now_ms: int) -> list[Settled]:
     """Publish and complete each; the usual batch, in which all is new and held, by two statements."""
-    for settlement in settlements:
-        check_receipt(settlement.receipt)
     if len(settlements) < _FEWEST_AT_ONCE:
+        for settlement in settlements:
+            check_receipt(settlement.receipt)
         return [_settle_one(transaction, settlement, now_ms) for settlement in settlements]
     try:
         with transaction.savepoint():
@@ -64,11 +64,9 @@ class _LookCloser(Exception):
 
 def _settle_new(transaction: Transaction, settlements: Sequence[Settlement], now_ms: int) -> None:
     """One row inserted and one updated for each is the proof; ids that stand twice fall short of it."""
-    documents = {item.receipt.id: item.receipt.document() for item in settlements}
+    documents = encode_receipts([item.receipt for item in settlements])
     versions = {item.id: item.version for item in settlements}
-    if documents.keys() != versions.keys():
-        raise _LookCloser
-    if transaction.change("add_receipts", {"receipts": compact(documents)}) != len(settlements):
+    if transaction.change("add_receipts", {"receipts": documents}) != len(settlements):
         raise _LookCloser
     done = transaction.change("complete_all", {"versions": json.dumps(versions), "now_ms": now_ms})
     if done != len(settlements):
