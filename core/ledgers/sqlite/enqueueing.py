@@ -53,17 +53,21 @@ def _add_new(transaction: Transaction, jobs: Sequence[NewJob], now_ms: int) -> N
     if _add_inputs(transaction, jobs) != len(jobs):
         raise _SomeKnown
     key: int = transaction.value("next_key")
+    ids = _json_ids(jobs)
     added = 0
     scattered: list[tuple[Any, ...]] = []
     for options, alike in _runs(jobs, now_ms):
         if len(alike) >= _FEWEST_ALIKE:
-            added += transaction.change("add_jobs_alike", (key, _json_ids(alike), 0, *options))
+            some = ids if len(alike) == len(jobs) else _json_ids(alike)
+            added += transaction.change("add_jobs_alike", (key, some, 0, *options))
         else:
             scattered += ((key + place, job.id, 0, *options) for place, job in enumerate(alike))
         key += len(alike)
     if scattered:
         added += transaction.change_many("add_job", scattered)
-    if added != len(jobs) or transaction.value("any_gone_of", {"ids": _json_ids(jobs)}) is not None:
+    if added != len(jobs):
+        raise _SomeKnown
+    if transaction.value("any_gone") and transaction.value("any_gone_of", {"ids": ids}):
         raise _SomeKnown
 
 

@@ -49,14 +49,15 @@ FROM json_each(?2) AS record
 WHERE true  -- tells the parser that ON CONFLICT belongs to the INSERT
 ON CONFLICT (id) DO NOTHING
 
+-- name: any_gone
+SELECT EXISTS (SELECT 1 FROM fencepost_dead) OR EXISTS (SELECT 1 FROM fencepost_purged)
+
 -- name: any_gone_of
--- A job that is dead or purged, though its input is missing. The tables are often empty: then no id is looked up.
-SELECT id FROM fencepost_dead
-WHERE EXISTS (SELECT 1 FROM fencepost_dead) AND id IN (SELECT value FROM json_each(:ids))
-UNION ALL
-SELECT id FROM fencepost_purged
-WHERE EXISTS (SELECT 1 FROM fencepost_purged) AND id IN (SELECT value FROM json_each(:ids))
-LIMIT 1
+SELECT EXISTS (
+    SELECT 1 FROM json_each(:ids) AS record
+    WHERE EXISTS (SELECT 1 FROM fencepost_dead AS dead WHERE dead.id = record.value)
+        OR EXISTS (SELECT 1 FROM fencepost_purged AS purged WHERE purged.id = record.value)
+)
 
 -- name: known
 -- What is known of each id: its text, its job's effect, its last version if it was purged.

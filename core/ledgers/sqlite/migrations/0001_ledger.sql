@@ -1,5 +1,5 @@
 -- Conditions are written with OR: SQLite builds a table for every IN list at every row, which costs an
--- insert a third of its speed.
+-- insert a third of its speed. What an id may be is checked before it comes here: a GLOB costs a tenth.
 
 CREATE TABLE fencepost_meta (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
@@ -11,7 +11,7 @@ CREATE TABLE fencepost_meta (
 -- place when it dies and when it is redriven.
 CREATE TABLE fencepost_jobs (
     key INTEGER PRIMARY KEY,
-    id TEXT NOT NULL UNIQUE CHECK (id GLOB '[a-z]*' AND id NOT GLOB '*[^a-z0-9-]*'),
+    id TEXT NOT NULL UNIQUE,
     state TEXT NOT NULL DEFAULT 'queued'
         CHECK (state = 'queued' OR state = 'running' OR state = 'completed' OR state = 'held'),
     version INTEGER NOT NULL CHECK (version >= 0),
@@ -64,7 +64,7 @@ WHERE state = 'held';
 
 CREATE TABLE fencepost_dead (
     key INTEGER PRIMARY KEY,
-    id TEXT NOT NULL UNIQUE CHECK (id GLOB '[a-z]*' AND id NOT GLOB '*[^a-z0-9-]*'),
+    id TEXT NOT NULL UNIQUE,
     version INTEGER NOT NULL CHECK (version >= 0),
     attempts INTEGER NOT NULL CHECK (attempts >= 0),
     queue TEXT NOT NULL,
