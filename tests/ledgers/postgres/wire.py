@@ -91,6 +91,7 @@ class Wire(Door):
         self._url = url
         self.flowing = threading.Event()
         self.flowing.set()
+        self._answered = threading.Event()
         self._cut_at: tuple[bytes, bool] | None = None
         self.cut_off = threading.Event()
         """Set when ``cut_at`` has come."""
@@ -127,8 +128,9 @@ class Wire(Door):
                 (_, let_through), self._cut_at = self._cut_at, None
                 _end(client)
                 if let_through:
+                    self._answered.clear()
                     server.sendall(data)
-                    server.recv(CHUNK)  # it has answered: whatever that commits is committed
+                    self._answered.wait()  # whatever that commits is committed
                 self.cut_off.set()
                 return
             server.sendall(data)
@@ -136,6 +138,7 @@ class Wire(Door):
     def _pass_back(self, server: socket.socket, client: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while data := server.recv(CHUNK):
+                self._answered.set()
                 self.flowing.wait()
                 client.sendall(data)
         _end(client)
