@@ -21,8 +21,8 @@ from .transaction import Transaction
 
 Synchronous = Literal["FULL", "NORMAL", "OFF"]
 
-OLDEST_SQLITE: Final = (3, 38, 0)
-"""The first with STRICT tables and the operator ``->>``."""
+OLDEST_SQLITE: Final = (3, 37, 0)
+"""The first with STRICT tables."""
 
 _SYNCHRONOUS: Final[dict[Synchronous, str]] = {
     "FULL": "PRAGMA synchronous = FULL",

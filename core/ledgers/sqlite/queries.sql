@@ -138,7 +138,7 @@ WHERE key IN (
     SELECT job.key
     FROM json_each(:lanes) AS lane
     CROSS JOIN fencepost_jobs AS job INDEXED BY fencepost_waiting
-    WHERE job.queue = lane.value ->> 0 AND job.effect = lane.value ->> 1
+    WHERE job.queue = json_extract(lane.value, '$[0]') AND job.effect = json_extract(lane.value, '$[1]')
         AND job.state = 'queued' AND job.waiting = 1 AND job.run_at_ms <= :now_ms
     LIMIT :limit
 )
@@ -150,40 +150,40 @@ SELECT
     EXISTS (
         SELECT 1 FROM json_each(:lanes) AS lane
         CROSS JOIN fencepost_jobs AS job INDEXED BY fencepost_waiting
-        WHERE job.queue = lane.value ->> 0 AND job.effect = lane.value ->> 1
+        WHERE job.queue = json_extract(lane.value, '$[0]') AND job.effect = json_extract(lane.value, '$[1]')
             AND job.state = 'queued' AND job.waiting = 1 AND job.run_at_ms <= :now_ms
     ),
     EXISTS (
         SELECT 1 FROM json_each(:lanes) AS lane
         CROSS JOIN fencepost_jobs AS job INDEXED BY fencepost_expiry
-        WHERE job.queue = lane.value ->> 0 AND job.effect = lane.value ->> 1
+        WHERE job.queue = json_extract(lane.value, '$[0]') AND job.effect = json_extract(lane.value, '$[1]')
             AND job.expires_at_ms IS NOT NULL AND (job.state = 'queued' OR job.state = 'running')
             AND job.expires_at_ms <= :now_ms
     )
     OR EXISTS (
         SELECT 1 FROM json_each(:lanes) AS lane
         CROSS JOIN fencepost_jobs AS job INDEXED BY fencepost_leases
-        WHERE job.queue = lane.value ->> 0 AND job.effect = lane.value ->> 1
+        WHERE job.queue = json_extract(lane.value, '$[0]') AND job.effect = json_extract(lane.value, '$[1]')
             AND job.state = 'running' AND job.lease_until_ms <= :now_ms
     )
     OR EXISTS (
         SELECT 1 FROM json_each(:lanes) AS lane
         CROSS JOIN fencepost_jobs AS job INDEXED BY fencepost_attempts
-        WHERE job.queue = lane.value ->> 0 AND job.effect = lane.value ->> 1
+        WHERE job.queue = json_extract(lane.value, '$[0]') AND job.effect = json_extract(lane.value, '$[1]')
             AND job.state = 'queued' AND job.attempts > 0 AND job.max_attempts IS NULL
             AND job.attempts >= :max_attempts
     )
     OR EXISTS (
         SELECT 1 FROM json_each(:lanes) AS lane
         CROSS JOIN fencepost_jobs AS job INDEXED BY fencepost_exhausted
-        WHERE job.queue = lane.value ->> 0 AND job.effect = lane.value ->> 1
+        WHERE job.queue = json_extract(lane.value, '$[0]') AND job.effect = json_extract(lane.value, '$[1]')
             AND job.state = 'queued' AND job.attempts >= job.max_attempts
     )
 
 -- name: settleable
 -- The jobs whose time has passed, those that passed first in front, and the first rule that fits each.
 WITH lane (queue, effect) AS MATERIALIZED (
-    SELECT value ->> 0, value ->> 1 FROM json_each(:lanes)
+    SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:lanes)
 ),
 candidate (key) AS (
     SELECT job.key FROM lane CROSS JOIN fencepost_jobs AS job
@@ -262,7 +262,7 @@ WHERE key IN (
     FROM json_each(:lanes) AS lane CROSS JOIN fencepost_jobs AS job
     WHERE job.key IN (
         SELECT key FROM fencepost_jobs INDEXED BY fencepost_ready
-        WHERE queue = lane.value ->> 0 AND effect = lane.value ->> 1
+        WHERE queue = json_extract(lane.value, '$[0]') AND effect = json_extract(lane.value, '$[1]')
             AND state = 'queued' AND waiting = 0
             AND (run_at_ms IS NULL OR run_at_ms <= :now_ms)
             AND attempts < coalesce(max_attempts, :max_attempts)
@@ -401,7 +401,7 @@ LIMIT :limit
 -- name: expired
 SELECT job.key
 FROM json_each(:lanes) AS lane CROSS JOIN fencepost_jobs AS job INDEXED BY fencepost_expiry
-WHERE job.queue = lane.value ->> 0 AND job.effect = lane.value ->> 1
+WHERE job.queue = json_extract(lane.value, '$[0]') AND job.effect = json_extract(lane.value, '$[1]')
     AND job.expires_at_ms IS NOT NULL AND (job.state = 'queued' OR job.state = 'running')
     AND job.expires_at_ms <= :now_ms
 LIMIT :limit
@@ -543,25 +543,28 @@ SELECT min(due_ms) FROM (
     FROM json_each(:open_lanes) AS lane CROSS JOIN fencepost_jobs AS job
     WHERE job.key IN (
         SELECT key FROM fencepost_jobs INDEXED BY fencepost_ready
-        WHERE queue = lane.value ->> 0 AND effect = lane.value ->> 1 AND state = 'queued' AND waiting = 0
+        WHERE queue = json_extract(lane.value, '$[0]') AND effect = json_extract(lane.value, '$[1]')
+            AND state = 'queued' AND waiting = 0
         ORDER BY priority DESC, coalesce(run_at_ms, enqueued_at_ms, 0), key LIMIT 1000
     )
     UNION ALL
     SELECT (
         SELECT run_at_ms FROM fencepost_jobs INDEXED BY fencepost_waiting
-        WHERE queue = lane.value ->> 0 AND effect = lane.value ->> 1 AND state = 'queued' AND waiting = 1
+        WHERE queue = json_extract(lane.value, '$[0]') AND effect = json_extract(lane.value, '$[1]')
+            AND state = 'queued' AND waiting = 1
         ORDER BY run_at_ms LIMIT 1
     ) FROM json_each(:open_lanes) AS lane
     UNION ALL
     SELECT (
         SELECT lease_until_ms FROM fencepost_jobs INDEXED BY fencepost_leases
-        WHERE queue = lane.value ->> 0 AND effect = lane.value ->> 1 AND state = 'running'
+        WHERE queue = json_extract(lane.value, '$[0]') AND effect = json_extract(lane.value, '$[1]')
+            AND state = 'running'
         ORDER BY lease_until_ms LIMIT 1
     ) FROM json_each(:lanes) AS lane
     UNION ALL
     SELECT (
         SELECT expires_at_ms FROM fencepost_jobs INDEXED BY fencepost_expiry
-        WHERE queue = lane.value ->> 0 AND effect = lane.value ->> 1
+        WHERE queue = json_extract(lane.value, '$[0]') AND effect = json_extract(lane.value, '$[1]')
             AND expires_at_ms IS NOT NULL AND (state = 'queued' OR state = 'running')
         ORDER BY expires_at_ms LIMIT 1
     ) FROM json_each(:lanes) AS lane

@@ -87,6 +87,14 @@ def test_an_unknown_synchronous_is_refused(path: Path) -> None:
         SqliteLedger(path, synchronous="full; DROP TABLE x")  # type: ignore[arg-type]
 
 
+def test_an_engine_that_is_too_old_is_named_with_what_is_needed(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 36, 0))
+    with pytest.raises(LedgerFailed, match=r"too old, 3\.37\.0 is needed"):
+        SqliteLedger(path)
+
+
 def test_a_file_that_is_no_database_is_left_as_it_is(ledger: SqliteLedger, path: Path) -> None:
     path.write_bytes(b"certainly no database, " * 100)
     with pytest.raises(LedgerCorrupt, match=r"jobs\.db: not a SQLite database"):
