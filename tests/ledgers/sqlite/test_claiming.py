@@ -166,6 +166,16 @@ def test_only_the_lanes_that_are_served_are_let_in(ledger: SqliteLedger, look: L
     assert look("SELECT id FROM fencepost_jobs WHERE waiting = 1") == [("a",)]
 
 
+def test_what_is_not_due_yet_stays_out_of_the_claims_index(ledger: SqliteLedger, look: Look) -> None:
+    """However it came to be delayed: a backlog of it must not stand in the way of claims."""
+    ledger.enqueue([NewJob("later", "text", run_at_ms=9_000), NewJob("due", "text", run_at_ms=5)], now_ms=0)
+    ledger.enqueue([NewJob("failing", "text", priority=1)], now_ms=0)
+    (job,) = claim(ledger, 1)
+    ledger.retry(job.id, job.version, run_at_ms=8_000, error="no", max_attempts=3, now_ms=2)
+    assert ids(claim(ledger, 5, limit=9)) == ["due"]
+    assert look("SELECT id FROM fencepost_jobs WHERE waiting = 1 ORDER BY id") == [("failing",), ("later",)]
+
+
 # -- lanes --
 
 
@@ -228,6 +238,14 @@ def test_a_claim_settles_a_thousand_those_that_passed_first_in_front(ledger: Sql
     claim(ledger, 5_000)
     dead = {job.id for job in ledger.jobs(states=["dead"], limit=1_500).jobs}
     assert dead == {f"job-{n:04}" for n in range(500, 1_500)}
+
+
+def test_only_a_running_attempt_can_be_lost(ledger: SqliteLedger, look: Look) -> None:
+    """A queued job that shows a start, as a copy may bring it, and has no attempt left is exhausted."""
+    ledger.enqueue([NewJob("a", "text", stamps=Stamps(max_attempts=1))], now_ms=0)
+    look("UPDATE fencepost_jobs SET started_at_ms = 1, attempts = 1")
+    assert claim(ledger, 5) == []
+    assert ledger.counts()["dead"] == 1
 
 
 def test_a_promise_of_a_claim_is_one_transaction(ledger: SqliteLedger, look: Look) -> None:

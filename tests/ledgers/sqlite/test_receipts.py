@@ -90,6 +90,17 @@ def test_the_receipts_of_a_batch_that_came_too_late_are_kept(ledger: SqliteLedge
     assert len(ledger.receipts([job.id for job in jobs])) == count
 
 
+@pytest.mark.parametrize("count", [1, 50])
+def test_a_batch_of_an_older_claim_completes_nothing(ledger: SqliteLedger, count: int) -> None:
+    """All receipts are new and all leases live; only the fences tell that another claim holds the jobs."""
+    stale = claimed(ledger, count)
+    held = ledger.claim(claimant="other", lease_ms=100, max_attempts=3, limit=count, now_ms=100)
+    assert len(held) == count
+    answers = ledger.settle([settlement(job) for job in stale], now_ms=101)
+    assert [item.completed for item in answers] == [False] * count
+    assert ledger.counts()["running"] == count
+
+
 def test_equal_by_value_is_the_same_receipt_whatever_the_order_of_its_keys(ledger: SqliteLedger) -> None:
     ledger.publish(Receipt("a", DIGEST, {"x": 1, "y": {"a": 1, "b": 2}}))
     assert ledger.publish(Receipt("a", DIGEST, {"y": {"b": 2, "a": 1}, "x": 1})).reused
