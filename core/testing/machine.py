@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from hypothesis import settings
+from hypothesis import note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -126,6 +126,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def make(self, move: tuple[str, dict[str, Any]]) -> None:
         """Make a move that was drawn."""
         name, arguments = move
+        note(f"{name}({arguments})")
         getattr(self, name)(**arguments)
 
     # -- how both are moved and compared --

@@ -181,6 +181,21 @@ class ReceiptContract(Contract):
         assert sorted(ledger.receipts(order)) == sorted(order)
         assert ledger.receipts(["conflict"])["conflict"].same_as(receipt("conflict", words=7))
 
+    @pytest.mark.parametrize("refused", [[0], [1], [2], [0, 2], [0, 1, 2]])
+    def test_a_refused_completion_leaves_the_others_alone(self, ledger: Ledger, refused: list[int]) -> None:
+        """Every receipt is new here, so that a ledger may be tempted to settle the batch in one go."""
+        enqueue(ledger, "a", "b", "c")
+        jobs = claim(ledger, 0, limit=3)
+        for place in refused:
+            ledger.release(jobs[place].id, 1, now_ms=0)
+        assert ledger.settle([settlement(job) for job in jobs], now_ms=1) == [
+            Settled(job.id, 1, completed=place not in refused, reused=False, conflict=False)
+            for place, job in enumerate(jobs)
+        ]
+        states = [job_of(ledger, job.id).state for job in jobs]
+        assert states == ["queued" if place in refused else "completed" for place in range(3)]
+        assert sorted(ledger.receipts("abc")) == ["a", "b", "c"]
+
     @pytest.mark.parametrize("differs", [False, True])
     def test_of_two_settlements_of_one_job_the_first_counts(self, ledger: Ledger, differs: bool) -> None:
         enqueue(ledger, "a", "b")

@@ -348,7 +348,7 @@ RETURNING id
 -- A batch of ids that are all different. Nothing is completed where a receipt was there already, because it has to
 -- be compared first. Where not all were completed, it is told which were published and which completed.
 -- Receipts go in the order of ids: see add_inputs. Only running jobs have a lease, so the state is not asked for:
--- its partial index would tempt the planner.
+-- its partial index would tempt the planner. An array of a domain's values is not read as a list: hence ::text.
 WITH item AS MATERIALIZED (
     SELECT id, version, receipt
     FROM unnest(%(ids)s::text[], %(versions)s::bigint[], %(receipts)b) AS settled (id, version, receipt)
@@ -376,8 +376,8 @@ told AS (
 )
 SELECT
     short,
-    CASE WHEN short THEN (SELECT array_agg(id) FROM published) END,
-    CASE WHEN short THEN (SELECT array_agg(id) FROM completed) END
+    CASE WHEN short THEN (SELECT array_agg(id::text) FROM published) END,
+    CASE WHEN short THEN (SELECT array_agg(id::text) FROM completed) END
 FROM told
 
 -- name: complete
