@@ -1,0 +1,148 @@
+"""The plans of what workers ask all day: walks along indexes, whatever the tables hold and is known of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from fencepost.core import Ledger, NewJob
+from fencepost.core.ledgers import postgres
+from fencepost.core.ledgers.postgres.address import parse_address
+from fencepost.core.ledgers.postgres.arrays import adapt, bytea_array, int_array, text_array
+from fencepost.core.ledgers.postgres.database import statements
+from fencepost.core.testing import Store
+
+NAMES = [f"job-{n}" for n in range(500)]
+PARAMETERS: dict[str, dict[str, Any]] = {
+    "lanes": {"queues": None, "effects": "{count}", "now_ms": 5_000, "max_attempts": 3},
+    "promote": {"queues": "{default}", "effects": "{count}", "now_ms": 5_000, "limit": 10_000},
+    "settleable": {
+        "queues": "{default}",
+        "effects": "{count}",
+        "now_ms": 5_000,
+        "max_attempts": 3,
+        "limit": 1_000,
+    },
+    "shares": {
+        "queues": "{default,mail}",
+        "effects": "{count,count}",
+        "now_ms": 5_000,
+        "max_attempts": 3,
+        "limit": 500,
+    },
+    "pick": {
+        "queues": "{default}",
+        "effects": "{count}",
+        "shares": "{500}",
+        "now_ms": 5_000,
+        "max_attempts": 3,
+        "lease_ms": 1_000,
+        "claimant": "me",
+    },
+    "settle": {
+        "ids": text_array(NAMES),
+        "versions": int_array([1] * 500),
+        "receipts": bytea_array([b"{}"] * 500),
+        "count": 500,
+        "now_ms": 5_000,
+    },
+    "complete": {"ids": text_array(NAMES), "versions": int_array([1] * 500), "now_ms": 5_000},
+    "lock_job": {"id": "job-1"},
+    "expired": {"queue": None, "now_ms": 5_000, "limit": 1_000},
+    "next_due": {"queues": None, "effects": "{count}"},
+    "reclaim": {"ids": text_array(NAMES)},
+    "bury": {"ids": text_array(NAMES), "error": "x", "now_ms": 5_000},
+}
+"""What a claim, a settlement, a heartbeat, a sweep and an idle worker run."""
+
+INDEXES: dict[str, set[str]] = {
+    "lanes": {"ready", "waiting", "leases", "expiry", "attempts", "exhausted"},
+    "promote": {"waiting"},
+    "settleable": {"expiry", "leases", "attempts", "exhausted", "jobs_pkey"},
+    "shares": {"ready"},
+    "pick": {"ready"},
+    "settle": {"jobs_pkey"},
+    "complete": {"jobs_pkey"},
+    "lock_job": {"jobs_pkey", "dead_pkey"},
+    "expired": {"ready", "waiting", "leases", "expiry"},
+    "next_due": {"ready", "waiting", "leases", "expiry"},
+    "reclaim": {"jobs_pkey"},
+    "bury": {"jobs_pkey"},
+}
+"""The index of each walk."""
+
+TINY = {"fencepost_meta", "fencepost_paused"}
+
+
+def fill(sql: Callable[..., Any], *, completed: int, delayed: int, running: int, queued: int) -> None:
+    """Rows of each kind, as a busy ledger has them."""
+    for kind, count, columns, values in (
+        ("done", completed, "state, version", "'completed', 1"),
+        ("late", delayed, "run_at_ms, waiting, version", "9000000 + n, true, 0"),
+        ("busy", running, "state, lease_until_ms, attempts, version", "'running', 9000000 + n, 1, 1"),
+        ("next", queued, "version", "0"),
+    ):
+        sql(
+            f"INSERT INTO fencepost_jobs (key, id, queue, effect, priority, enqueued_at_ms, {columns}) "
+            f"SELECT nextval('fencepost_requests'), '{kind}-' || n, 'default', 'count', 0, n, {values} "
+            f"FROM generate_series(1, {count}) AS n"
+        )
+
+
+@pytest.fixture(
+    params=["empty and unknown", "filled and unknown", "filled and analysed", "analysed when empty"]
+)
+def filled(request: pytest.FixtureRequest, ledger: Ledger, sql: Callable[..., Any]) -> Iterator[None]:
+    sql("ALTER TABLE fencepost_jobs SET (autovacuum_enabled = off)")
+    if request.param == "analysed when empty":
+        sql("ANALYZE fencepost_jobs")
+    if request.param != "empty and unknown":
+        fill(sql, completed=20_000, delayed=5_000, running=3_000, queued=1_000)
+    if request.param == "filled and analysed":
+        sql("ANALYZE fencepost_jobs")
+    yield
+    sql("ALTER TABLE fencepost_jobs RESET (autovacuum_enabled)")
+
+
+def test_no_statement_of_a_worker_reads_a_table_from_end_to_end(filled: None, url: str) -> None:
+    address = parse_address(url)
+    named = statements(address.schema, address.channel)
+    with psycopg.connect(address.conninfo) as connection:
+        cursor = connection.cursor()
+        adapt(cursor)
+        cursor.execute(named["opening"])
+        for name, parameters in PARAMETERS.items():
+            cursor.execute(b"EXPLAIN (COSTS OFF) " + named[name], parameters, prepare=False)
+            check_plan(name, "\n".join(line for (line,) in cursor))
+        connection.rollback()
+
+
+def check_plan(name: str, plan: str) -> None:
+    """Each table is walked through along the indexes that are named for the statement, and no other."""
+    assert set(re.findall(r"Seq Scan on (\w+)", plan)) <= TINY, f"{name}: {plan}"
+    assert "Hash Join" not in plan, f"{name}: {plan}"
+    assert "Merge Join" not in plan, f"{name}: {plan}"
+    used = {index.removeprefix("fencepost_") for index in re.findall(r"using (fencepost_\w+)", plan)}
+    assert INDEXES[name] <= used, f"{name}: {plan}"
+    assert used <= INDEXES[name] | {"effects_pkey", "dead_pkey", "paused_pkey"}, f"{name}: {plan}"
+
+
+def test_every_statement_is_used_and_every_one_that_is_used_is_there() -> None:
+    """A name that no module speaks of is a leftover; one that the file lacks fails only when it is needed."""
+    modules = "".join(file.read_text("utf-8") for file in Path(postgres.__file__).parent.glob("*.py"))
+    unused = [name for name in statements("public", "x") if f'"{name}"' not in modules]
+    assert unused == []
+
+
+def test_a_claim_in_a_deep_ledger_takes_what_is_ready(
+    ledger: Ledger, store: Store, sql: Callable[..., Any]
+) -> None:
+    fill(sql, completed=20_000, delayed=5_000, running=3_000, queued=0)
+    ledger.enqueue([NewJob(f"job-{n}", "x") for n in range(5)], now_ms=10)
+    (job, *_) = ledger.claim(claimant="me", lease_ms=10, max_attempts=3, limit=2, now_ms=20)
+    assert job.id == "job-0"
+    assert ledger.next_due_ms() == 0
