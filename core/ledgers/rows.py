@@ -14,8 +14,12 @@ JOB_COLUMNS: Final = 22
 _FIELDS: Final = JOB_COLUMNS - 4
 
 _Draft: Final = make_dataclass("_Draft", [field.name for field in fields(Job)], slots=True)
-"""A job that is not frozen yet. To fill a frozen one field by field takes five times as long, which is a tenth of
-all the time that a job spends in a ledger."""
+"""A job that is not frozen yet, with the same slots: filled as any object is, it becomes the job.
+
+A frozen one is filled by way of ``object.__setattr__``. Of a row, ``Job(...)`` takes 3.3 µs, the setters of its slots
+in a loop 2.5 µs, this 1.4 µs; a claim makes a job of every row that it takes. The setters without a loop are as fast,
+and thirty-eight lines.
+"""
 
 
 def job_of(row: Sequence[Any]) -> Job:
