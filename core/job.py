@@ -372,6 +372,8 @@ def redrive(job: Job, *, now_ms: int, has_receipt: bool, error: str = ATTEMPT_LO
 def resolve(job: Job, *, now_ms: int, decision: Decision, error: str = FAILED_BY_OPERATOR) -> Job | None:
     """Decide a held job: it was applied, it is to be tried again, or it has failed.
 
+    The last error of a failed one begins with ``error``; what the job was held for stays to be read behind it.
+
     Raises:
         InvalidInput: the decision is none of these.
     """
@@ -383,7 +385,8 @@ def resolve(job: Job, *, now_ms: int, decision: Decision, error: str = FAILED_BY
         return replace(_left(job, COMPLETED), completed_at_ms=now_ms)
     if decision == "retry":
         return replace(_left(job, QUEUED), attempts=0, run_at_ms=None, started_at_ms=None)
-    return _dead(job, now_ms=now_ms, error=error)
+    held_for = "" if job.last_error is None else f"; it was held for: {job.last_error}"
+    return _dead(job, now_ms=now_ms, error=error + held_for)
 
 
 # -- Shared by the moves -----------------------------------------------------------------------------------

@@ -297,6 +297,9 @@ class Ledger(Protocol):
     ) -> bool:
         """Decide a held job. ``applied`` publishes ``outcome``, or adopts the receipt that is there.
 
+        A receipt that an operator gives names no effect_version: no version of the effect has said so, and none
+        computes it again. What fails so keeps what it was held for in its last error, behind ``error``.
+
         Raises:
             InvalidInput: ``applied`` without an outcome where there is no receipt.
             ReceiptConflict: ``applied`` with an outcome that the stored receipt contradicts.

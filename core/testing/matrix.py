@@ -107,7 +107,10 @@ ALLOWED: Final[dict[str, tuple[tuple[str, ...], Change]]] = {
         ("held",),
         lambda job: replace(_queued(job), attempts=0, run_at_ms=None, started_at_ms=None),
     ),
-    "resolve fail": (("held",), _dead("resolved as failed")),
+    "resolve fail": (
+        ("held",),
+        lambda job: _dead(f"resolved as failed; it was held for: {job.last_error}")(job),
+    ),
     "purge": (("dead", "dead_started"), lambda job: None),
 }
 """Of each verb: the situations in which it is allowed, and what it changes."""

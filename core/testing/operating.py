@@ -127,6 +127,23 @@ class OperatorContract(Contract):
         assert job_of(ledger).state == "completed"
         assert ledger.receipts(["a"])["a"].same_as(receipt(effect="send"))
 
+    def test_no_version_of_an_effect_stands_in_the_receipt_that_an_operator_gives(
+        self, ledger: Ledger
+    ) -> None:
+        self.held(ledger)
+        ledger.resolve("a", decision="applied", outcome={"sent": 1}, now_ms=3)
+        assert ledger.receipts(["a"])["a"].effect_version is None
+        assert ledger.publish(Receipt("a", text_sha256("text of a"), {"sent": 1}, "send")).reused
+        with pytest.raises(ReceiptConflict):
+            ledger.publish(Receipt("a", text_sha256("text of a"), {"sent": 1}, "send", "1"))
+
+    def test_the_version_in_a_receipt_stays_where_an_operator_says_the_same(self, ledger: Ledger) -> None:
+        self.held(ledger)
+        there = Receipt("a", text_sha256("text of a"), {"sent": 1}, "send", "7")
+        ledger.publish(there)
+        assert ledger.resolve("a", decision="applied", outcome={"sent": 1}, now_ms=3)
+        assert ledger.receipts(["a"])["a"].same_as(there)
+
     def test_resolved_as_applied_takes_the_outcome_that_the_receipt_says(self, ledger: Ledger) -> None:
         self.held(ledger)
         ledger.publish(receipt(effect="send", x=1, y=2))
@@ -176,12 +193,19 @@ class OperatorContract(Contract):
         assert ledger.resolve("a", decision="fail", now_ms=3)
         after = job_of(ledger)
         assert (after.state, after.version, after.attempts) == ("dead", version + 1, 1)
-        assert (after.last_error, after.died_at_ms) == ("resolved as failed", 3)
+        assert (after.last_error, after.died_at_ms) == ("resolved as failed; it was held for: look", 3)
 
     def test_the_error_of_what_is_resolved_as_failed_can_be_given(self, ledger: Ledger) -> None:
         self.held(ledger)
         assert ledger.resolve("a", decision="fail", error="it was not sent", now_ms=3)
-        assert job_of(ledger).last_error == "it was not sent"
+        assert job_of(ledger).last_error == "it was not sent; it was held for: look"
+
+    def test_what_a_job_was_held_for_is_cut_before_the_operators_word(self, ledger: Ledger) -> None:
+        enqueue(ledger, "a")
+        job = claim_one(ledger, 0)
+        ledger.hold("a", job.version, error="é" * 500_000, now_ms=1)
+        assert ledger.resolve("a", decision="fail", now_ms=2)
+        assert (job_of(ledger).last_error or "").startswith("resolved as failed; it was held for: ééé")
 
     @pytest.mark.parametrize("decision", ["aply", "", "Fail", None])
     def test_a_decision_that_is_none_is_refused(self, ledger: Ledger, decision: Any) -> None:

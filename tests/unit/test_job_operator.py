@@ -93,7 +93,13 @@ HELD = replace(FULL, state="held", started_at_ms=9_500, died_at_ms=None)
 RESOLVED: dict[Decision, Job] = {
     "applied": replace(HELD, state="completed", version=8, completed_at_ms=NOW),
     "retry": replace(HELD, state="queued", version=8, attempts=0, run_at_ms=None, started_at_ms=None),
-    "fail": replace(HELD, state="dead", version=8, last_error="resolved as failed", died_at_ms=NOW),
+    "fail": replace(
+        HELD,
+        state="dead",
+        version=8,
+        last_error=f"resolved as failed; it was held for: {HELD.last_error}",
+        died_at_ms=NOW,
+    ),
 }
 
 
@@ -106,7 +112,12 @@ def test_only_the_held_are_resolved(state: State, decision: Decision) -> None:
 
 def test_the_error_of_what_is_resolved_as_failed_can_be_given() -> None:
     moved = rules.resolve(HELD, now_ms=NOW, decision="fail", error="not sent")
-    assert moved == replace(RESOLVED["fail"], last_error="not sent")
+    assert moved == replace(RESOLVED["fail"], last_error=f"not sent; it was held for: {HELD.last_error}")
+
+
+def test_what_is_resolved_as_failed_and_was_held_for_nothing_says_just_that() -> None:
+    moved = rules.resolve(replace(HELD, last_error=None), now_ms=NOW, decision="fail")
+    assert moved == replace(RESOLVED["fail"], last_error="resolved as failed")
 
 
 @pytest.mark.parametrize("state", STATES)
