@@ -134,11 +134,11 @@ def _add_unknown(
         created: set[str] = set()
         missing: list[_Placed] = []
         for place, job in placed:
-            digest, live_key, live_effect, dead_effect, purged = known[job.id]
+            digest, live_key, live_effect, dead_effect, was_purged = known[job.id]
             record = f"{transaction.address.location}: record {place + 1} (id {job.id!r})"
             mine = live_key in keys
             effect = dead_effect if mine else live_effect or dead_effect
-            if job.id in bound and (effect or purged):
+            if job.id in bound and (effect or was_purged):
                 raise LedgerCorrupt(
                     f"{record}: the job is there, but its input is missing; nothing was stored. Restore the ledger "
                     "from a back-up"
@@ -159,7 +159,9 @@ def _add_unknown(
             elif effect is None:
                 missing.append((place, job))
         if not missing:
-            transaction.change("unpurge", {"ids": text_array(sorted(created))})
+            purged = [id for id in sorted(created) if known[id][-1]]
+            if purged:
+                transaction.change("unpurge", {"ids": text_array(purged)})
             return created
         # Where no input was bound, these rows are what requests with the same ids meet in: in the order of ids.
         missing.sort(key=lambda one: one[1].id)

@@ -25,7 +25,12 @@ _EXISTS: Final = """
 """
 """Asked of the catalogue: to_regclass goes on denying what another session has made since it was first asked."""
 _VERSION: Final = "SELECT schema_version FROM {schema}.fencepost_meta"
-_SCHEMA: Final = "CREATE SCHEMA IF NOT EXISTS {schema};"
+_SCHEMA: Final = """
+DO $$ BEGIN
+    IF to_regnamespace('{schema}') IS NULL THEN CREATE SCHEMA {schema}; END IF;
+END $$;
+""".strip()
+"""Not by IF NOT EXISTS, for which one must be allowed to make schemas even where there is nothing to make."""
 _FIRST: Final = "INSERT INTO {schema}.fencepost_meta (schema_version) VALUES ({number});"
 _NEXT: Final = "UPDATE {schema}.fencepost_meta SET schema_version = {number};"
 
