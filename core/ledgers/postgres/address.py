@@ -84,7 +84,8 @@ def parse_address(url: str, *, schema: str | None = None, listen: bool | None = 
             f"{location}: no URL that PostgreSQL understands; its form is "
             "postgresql://user:password@host:port/database?option=value, with % written for what is special in them"
         ) from None
-    settings: dict[str, Any] = {**_PATIENCE, **given}
+    # Whatever the URL or PGCLIENTENCODING say: another encoding could not carry every claimant, reason and error.
+    settings: dict[str, Any] = {**_PATIENCE, **given, "client_encoding": "UTF8"}
     secrets = {str(settings[name]) for name in _SECRETS if settings.get(name)}
     secrets |= {quote(secret, safe="") for secret in secrets}
     return Address(

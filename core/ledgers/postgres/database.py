@@ -13,11 +13,11 @@ import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
-from ...errors import InvalidInput, LedgerFailed, LedgerSealed
+from ...errors import InvalidInput, LedgerSealed
 from ..statements import load
 from .address import Address
 from .errors import translate
-from .migrations import make
+from .migrations import check_encoding, make
 from .pool import Pool
 from .transaction import NO_META, Connection, Meta, Parameters, Row, Transaction, meta_of
 
@@ -161,12 +161,7 @@ class Database:
         with self._making:
             if self._made:
                 return
-            encoding = connection.info.parameter_status("server_encoding")
-            if encoding != "UTF8":
-                raise LedgerFailed(
-                    f"{self.address.location}: the database's encoding is {encoding}, it must be UTF8: make another "
-                    "with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0"
-                )
+            check_encoding(connection, self.address)
             make(connection, self.address)
             self._made = True
 

@@ -12,7 +12,7 @@ from psycopg.rows import tuple_row
 
 from .address import Address, parse_address
 from .errors import translate
-from .migrations import FOLDER, migrate, migrations, schema_version, script
+from .migrations import FOLDER, check_encoding, migrate, migrations, schema_version, script
 from .transaction import Connection
 
 
@@ -31,7 +31,7 @@ def upgrade(url: str, folder: Path = FOLDER) -> Upgraded:
 
     Raises:
         LedgerVersion: made by a newer program.
-        LedgerFailed: the server, or this role's rights; nothing was changed.
+        LedgerFailed: the server, the database's encoding, or this role's rights; nothing was changed.
     """
     address = parse_address(url)
     with _connected(address) as connection:
@@ -52,6 +52,7 @@ def _connected(address: Address) -> Iterator[Connection]:
     try:
         connection: Connection = psycopg.connect(address.conninfo, autocommit=True, row_factory=tuple_row)
         try:
+            check_encoding(connection, address)
             yield connection
         finally:
             connection.close()

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from ....errors import LedgerVersion
+from ....errors import LedgerFailed, LedgerVersion
 from ..address import DEFAULT_SCHEMA, Address
 from ..transaction import Connection
 
@@ -50,6 +50,20 @@ def schema_version(connection: Connection, schema: str) -> int:
         return 0
     rows = connection.execute(_VERSION.replace("{schema}", f'"{schema}"').encode()).fetchall()
     return int(rows[0][0]) if rows else 0
+
+
+def check_encoding(connection: Connection, address: Address) -> None:
+    """Look whether the database can carry every text.
+
+    Raises:
+        LedgerFailed: it is of another encoding than UTF8.
+    """
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        raise LedgerFailed(
+            f"{address.location}: the database's encoding is {encoding}, it must be UTF8: make another with "
+            "CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0"
+        )
 
 
 def script(schema: str, version: int, folder: Path = FOLDER) -> str:
