@@ -1,4 +1,4 @@
-"""What is read: jobs, pages, counts, inputs, the audit, and when a claim is next worth while."""
+"""What is read: jobs, pages, counts, inputs, and when a claim is next worth while."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
-from ...errors import InvalidInput, LedgerCorrupt
+from ...errors import LedgerCorrupt
 from ...filters import ALL_JOBS, JobFilter
 from ...inputs import Input, is_name
 from ...job import COMPLETED, DEAD, HELD, QUEUED, RUNNING, STATES, Job, State
-from ...ledger import AuditEntry, Page
-from ...overview import QueueCounts
+from ...ledger import Page
 from ..rows import job_of
+from ..sql.looking import cursor_key
 from .claiming import lanes, open_lanes
 from .transaction import Transaction
 
@@ -69,19 +69,6 @@ def jobs(
     return Page([job_of(row) for row in rows], str(keys[-1]) if len(found) > limit else None)
 
 
-def cursor_key(cursor: str | None) -> int:
-    """The key in a cursor; 0 for none.
-
-    Raises:
-        InvalidInput: it is no cursor of this ledger.
-    """
-    if cursor is None:
-        return 0
-    if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
-        raise InvalidInput(f"{cursor!r:.80} is no cursor: give the one that the page before returned")
-    return int(cursor)
-
-
 def counts(transaction: Transaction, queue: str | None) -> dict[State, int]:
     """A count for each state, 0 included."""
     if queue is not None:
@@ -93,33 +80,6 @@ def counts(transaction: Transaction, queue: str | None) -> dict[State, int]:
     return {QUEUED: queued, RUNNING: running, COMPLETED: completed, DEAD: dead, HELD: held}
 
 
-def queue_counts(transaction: Transaction, *, now_ms: int, since_ms: int) -> list[QueueCounts]:
-    """By one statement; a queue that has dead jobs and others comes in two rows, which are put together."""
-    queues: dict[str, QueueCounts] = {}
-    for queue, ready, delayed, running, completed, held, oldest_ms, done, dead, died in transaction.rows(
-        "queue_counts", {"now_ms": now_ms, "since_ms": since_ms}
-    ):
-        before = queues.get(queue, QueueCounts(queue, completed_since=0))
-        queues[queue] = QueueCounts(
-            queue,
-            ready=before.ready + ready,
-            delayed=before.delayed + delayed,
-            running=before.running + running,
-            completed=before.completed + completed,
-            dead=before.dead + dead,
-            held=before.held + held,
-            oldest_ready_ms=before.oldest_ready_ms if oldest_ms is None else oldest_ms,
-            completed_since=(before.completed_since or 0) + done,
-            died_since=before.died_since + died,
-        )
-    return [queues[queue] for queue in sorted(queues)]
-
-
-def latest_deaths(transaction: Transaction, limit: int) -> list[Job]:
-    """From the table of the dead."""
-    return [job_of(row) for row in transaction.rows("latest_deaths", {"limit": limit})]
-
-
 def next_due_ms(
     transaction: Transaction, queues: Sequence[str] | None, effects: Sequence[str] | None
 ) -> int | None:
@@ -128,10 +88,3 @@ def next_due_ms(
     bounds = {"lanes": json.dumps(served), "open_lanes": json.dumps(open_lanes(transaction, served))}
     due_ms: int | None = transaction.value("next_due", bounds)
     return due_ms
-
-
-def audit(transaction: Transaction, id: str | None, limit: int) -> list[AuditEntry]:
-    """The latest entries, oldest first."""
-    if id is None:
-        return [AuditEntry(*row) for row in transaction.rows("audit", {"limit": limit})]
-    return [AuditEntry(*row) for row in transaction.rows("audit_of", {"id": id, "limit": limit})]

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import Final
 
 from ...job import DEAD, Job
 from ...texts import storable
 from ..rows import job_of
-from .burying import bury, revive
+from ..verbs import Rule
+from .burying import bury, purge, revive
 from .transaction import Transaction
-
-Rule: TypeAlias = Callable[[Job, int], Job | None]
-"""One of the moves of ``job.py``, of the job at an instant; None where it is refused."""
 
 _KEY: Final = -1
 
@@ -40,6 +37,16 @@ def move(transaction: Transaction, id: str, rule: Rule, now_ms: int) -> tuple[Jo
     elif moved != job:
         _update(transaction, key, moved)
     return job, moved
+
+
+def forget(transaction: Transaction, id: str) -> Job | None:
+    """Purge a dead job; what it was, or None where there is no dead one."""
+    found = find(transaction, id)
+    if found is None or found[1].state != DEAD:
+        return None
+    key, job = found
+    purge(transaction, [key])
+    return job
 
 
 def _update(transaction: Transaction, key: int, job: Job) -> None:

@@ -2,29 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable, Iterator
+from typing import Final, TypeAlias
 
 from ...errors import FencepostError
+from ...inputs import NewJob
 from ...job import Stamps, whole_ms
 from ...ledger import Fire, Schedule
 from ...scheduler import boundaries, check_schedule, fired_job, parse_every
 from ..rows import stamps_ms
-from .enqueueing import enqueue
 from .transaction import Row, Transaction
 
 _MS: Final = 1_000
 
+EnqueueIfFree: TypeAlias = Callable[[NewJob], bool]
+"""Enqueue the job in the tick's transaction; False, and nothing is done, where its id is bound."""
 
-def register(transaction: Transaction, schedule: Schedule, now_ms: int) -> None:
-    """Add or replace a checked schedule; its next boundary stays while ``every`` does."""
+
+def pause(transaction: Transaction, queue: str) -> bool:
+    """Let no claim pick from the queue; False if it was paused."""
+    return transaction.change("pause", (queue,)) == 1
+
+
+def resume(transaction: Transaction, queue: str) -> bool:
+    """End the pause; False if there was none."""
+    return transaction.change("resume", (queue,)) == 1
+
+
+def paused(transaction: Transaction) -> list[str]:
+    """The queues that are paused, by name."""
+    return [queue for (queue,) in transaction.rows("paused")]
+
+
+def register(transaction: Transaction, schedule: Schedule, text: str | bytes, now_ms: int) -> None:
+    """Add or replace a checked schedule; its next boundary stays while ``every`` does.
+
+    ``text`` is the schedule's as the engine keeps it.
+    """
     lease_ms, max_attempts, backoff_ms, retention_ms = stamps_ms(schedule.stamps)
     transaction.change(
         "register_schedule",
         {
             "name": schedule.name,
             "every": schedule.every,
-            "text": schedule.text,
+            "text": text,
             "queue": schedule.queue,
             "effect": schedule.effect,
             "priority": schedule.priority,
@@ -38,6 +59,11 @@ def register(transaction: Transaction, schedule: Schedule, now_ms: int) -> None:
     )
 
 
+def unregister(transaction: Transaction, name: str) -> bool:
+    """Remove it; False if there is none."""
+    return transaction.change("unregister_schedule", (name,)) == 1
+
+
 def schedules(transaction: Transaction) -> list[Schedule]:
     """All of them as they are stored, by name."""
     return [_schedule(row) for row in transaction.rows("schedules")]
@@ -49,13 +75,15 @@ def soonest(transaction: Transaction) -> int | None:
     return min((next_ms for next_ms in due if next_ms is not None), default=None)
 
 
-def tick(transaction: Transaction, now_ms: int) -> list[Fire]:
+def tick(transaction: Transaction, now_ms: int, enqueue: EnqueueIfFree) -> list[Fire]:
     """Fire what has passed, schedule by schedule; one that cannot fire is reported and harms no other."""
     due = [_schedule(row) for row in transaction.rows("due_schedules", {"now_ms": now_ms})]
-    return [fire for schedule in due for fire in _fire(transaction, schedule, now_ms)]
+    return [fire for schedule in due for fire in _fire(transaction, schedule, now_ms, enqueue)]
 
 
-def _fire(transaction: Transaction, schedule: Schedule, now_ms: int) -> Iterator[Fire]:
+def _fire(
+    transaction: Transaction, schedule: Schedule, now_ms: int, enqueue: EnqueueIfFree
+) -> Iterator[Fire]:
     next_ms = schedule.next_ms or 0
     fault = _fault(schedule)
     if fault is not None:
@@ -65,10 +93,7 @@ def _fire(transaction: Transaction, schedule: Schedule, now_ms: int) -> Iterator
     for boundary_ms in fired:
         job = fired_job(schedule, boundary_ms)
         # An id that is bound counts as fired, whatever it is bound to, and though its job was purged.
-        created = transaction.value("input", (job.id,)) is None
-        if created:
-            enqueue(transaction, [job], now_ms)
-        yield Fire(schedule.name, job.id, boundary_ms, created)
+        yield Fire(schedule.name, job.id, boundary_ms, created=enqueue(job))
     transaction.change("advance_schedule", {"name": schedule.name, "next_ms": next_ms})
 
 
@@ -86,7 +111,7 @@ def _schedule(row: Row) -> Schedule:
     return Schedule(
         name,
         every,
-        text,
+        text.decode() if isinstance(text, bytes) else text,
         queue,
         effect,
         priority,

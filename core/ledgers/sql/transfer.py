@@ -1,0 +1,97 @@
+"""A whole ledger out and in: the seal, the order of pages, and when a row that is there already is the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeAlias
+
+from ...errors import IdentityConflict, InvalidInput, LedgerBusy, LedgerSealed
+from ...inputs import is_name
+from ...job import Job
+from ...ledger import Export, Page, Row
+from .transaction import Transaction
+
+_OTHERS: Final = "others:"
+"""Begins the cursor of the second part, ids without a job; the id that it goes on after follows."""
+
+ListJobs: TypeAlias = Callable[[str | None, int], Page]
+"""A page of jobs, in the same transaction: the cursor, and how many at most."""
+ReadRows: TypeAlias = Callable[[Mapping[str, Job | None]], list[Row]]
+"""All that is kept of these ids, in their order."""
+
+
+def seal(transaction: Transaction, location: str, destination: str, now_ms: int) -> bool:
+    """Refuse all work from now on; False: it is sealed for that destination already.
+
+    Raises:
+        LedgerBusy: a lease is live.
+        LedgerSealed: sealed already for another destination.
+    """
+    sealed_for = transaction.value("sealed_for")
+    if sealed_for == destination:
+        return False
+    if sealed_for is not None:
+        raise sealed(location, sealed_for)
+    live = transaction.value("live_leases", (now_ms,))
+    if live is not None:
+        raise LedgerBusy(
+            f"{location}: jobs are running under live leases ({live!r} is one); stop the workers, or wait for the "
+            "leases to end"
+        )
+    transaction.change("seal", (destination,))
+    return True
+
+
+def sealed(location: str, destination: str) -> LedgerSealed:
+    """The error that names the ledger to use instead."""
+    return LedgerSealed(f"{location}: this ledger was sealed for {destination}; use that one from now on")
+
+
+def export_rows(
+    transaction: Transaction, after: str | None, limit: int, list_jobs: ListJobs, read_rows: ReadRows
+) -> Export:
+    """Jobs in order of enqueue, dead ones in their places; then the ids without a job, by id."""
+    jobs: dict[str, Job | None] = {}
+    other = ""
+    if after is not None and after.startswith(_OTHERS):
+        other = after.removeprefix(_OTHERS)
+        if other and not is_name(other):
+            raise InvalidInput(f"{after!r:.80} is no cursor: give the one that the page before returned")
+    else:
+        page = list_jobs(after, limit)
+        jobs = {job.id: job for job in page.jobs}
+        if page.next is not None:
+            return Export(read_rows(jobs), page.next)
+    room = limit - len(jobs)
+    others = [id for (id,) in transaction.rows("others", {"after": other, "limit": room + 1})]
+    rows = read_rows(jobs | dict.fromkeys(others[:room]))
+    if len(others) > room:
+        return Export(rows, _OTHERS + (others[room - 1] if room else other))
+    return Export(rows, None)
+
+
+def new_rows(location: str, rows: Sequence[Row], there: Sequence[Row]) -> list[Row]:
+    """The rows of which nothing is there; ``there`` is what is kept of their ids, in the same order.
+
+    Raises:
+        IdentityConflict: an id that is there is not the same in everything that is kept.
+    """
+    new = []
+    for row, stored in zip(rows, there, strict=True):
+        if _same(stored, row):
+            continue
+        if stored != Row(row.id, None, None, None, None):
+            raise IdentityConflict(
+                f"{location}: {row.id!r} is there already, and is not what is to be copied; copy into an empty "
+                "ledger, or go on with a copy of the same source"
+            )
+        new.append(row)
+    return new
+
+
+def _same(one: Row, other: Row) -> bool:
+    if (one.job, one.purged_version, one.input) != (other.job, other.purged_version, other.input):
+        return False
+    if one.receipt is None or other.receipt is None:
+        return one.receipt is other.receipt
+    return one.receipt.same_as(other.receipt)
