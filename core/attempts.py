@@ -16,7 +16,7 @@ import time
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from .documents import JSON
 from .effect import Applied, Effect, EffectRequest, Unknown
@@ -32,8 +32,7 @@ _OURS: Final = re.compile(r"(fencepost\.(core|plugins)|pluggy)(\.|$)")
 """Modules whose frames say nothing about an effect."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(NamedTuple):
     """Publish the receipt and complete. ``reused``: this attempt applied nothing."""
 
     receipt: Receipt

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from .errors import InvalidInput
 from .inputs import MAX_INT, NewJob, check_int, check_name
@@ -14,8 +14,7 @@ from .receipts import Receipt
 MAX_DELAY_MS = 60_000
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """One attempt: the claim's version, the state that the job was left in, and why if it is not completed.
 
     ``lost`` is no state of a job: the claim no longer held when the worker wanted to move it.

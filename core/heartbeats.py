@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from typing import Final
 
 from .attempts import Attempt, now
@@ -22,9 +23,12 @@ class Heart:
     A heartbeat that cannot reach the ledger is sent again until the lease ends; then the attempt is lost.
     """
 
-    def __init__(self, ledger: Ledger, *, now_ms: int | None) -> None:
+    def __init__(
+        self, ledger: Ledger, *, now_ms: int | None, failed: Callable[[BaseException], None]
+    ) -> None:
         self._ledger = ledger
         self._now_ms = now_ms
+        self._failed = failed
         self._attempts: dict[int, Attempt] = {}
         self._changed = threading.Condition()
         self._next_look = float("inf")
@@ -74,6 +78,12 @@ class Heart:
         return False
 
     def _run(self) -> None:
+        try:
+            self._keep_beating()
+        except BaseException as error:  # noqa: BLE001 - without heartbeats every lease would lapse unseen
+            self._failed(error)
+
+    def _keep_beating(self) -> None:
         while True:
             with self._changed:
                 if not self._stopped:

@@ -33,8 +33,8 @@ class Housekeeper:
             None
             if options.bounded
             else threading.Thread(
-                target=_sweep_and_fire,
-                args=(ledger, options, self._ended),
+                target=self._keep_sweeping,
+                args=(ledger,),
                 name="fencepost-sweeps",
                 daemon=True,
             )
@@ -80,6 +80,12 @@ class Housekeeper:
             if options.idle_exit_s is not None and idle is not None and now() - idle >= options.idle_exit_s:
                 _log.info("nothing to do for %g s: the worker stops", options.idle_exit_s)
                 worker.stop()
+
+    def _keep_sweeping(self, ledger: Ledger) -> None:
+        try:
+            _sweep_and_fire(ledger, self._options, self._ended)
+        except BaseException as error:  # noqa: BLE001 - a worker that no longer sweeps must end, and be seen
+            self._worker.fail(error)
 
     def _leave_running(self) -> None:
         for attempt in self._worker.running():

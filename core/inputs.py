@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
-from typing import Final
+from functools import cache
+from typing import Any, Final
 
 from .documents import parse
 from .errors import InvalidInput, LimitExceeded
@@ -65,10 +66,16 @@ class NewJob:
 
 def text_sha256(text: str) -> str:
     """SHA-256 of the UTF-8 bytes, in lower-case hex."""
+    digest: str = _sha256()(text.encode("utf-8")).hexdigest()
+    return digest
+
+
+@cache
+def _sha256() -> Callable[[bytes], Any]:
     # Loading OpenSSL takes a while, and most commands need no digest.
     from hashlib import sha256
 
-    return sha256(text.encode("utf-8")).hexdigest()
+    return sha256
 
 
 def is_name(value: object) -> bool:

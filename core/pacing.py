@@ -9,12 +9,14 @@ from .events import WorkerOptions
 MAX_PREFETCH: Final = 500
 PREFETCH_S: Final = 0.25
 """A following worker claims ahead what it is likely to finish within this, and within an eighth of the lease."""
-FLUSH_S: Final = 0.01
-"""How long a finished attempt waits for others to be settled with: a few times what one commit takes."""
+MIN_FLUSH_S: Final = 0.01
+MAX_FLUSH_S: Final = 0.1
+"""How long a finished attempt waits for others to be settled with: twice what the last turn took, within these.
+So turns never take more than a third of a busy worker's time, however slow a commit is."""
 
 
 class Pace:
-    """Watches how long attempts take, and says how many jobs to claim.
+    """Watches how long attempts and turns take, and says how many jobs to claim and when to settle.
 
     A bounded worker claims only what a slot can start at once, so that what it leaves behind is what it has
     made. So does one that stalls or crashes on purpose.
@@ -26,6 +28,12 @@ class Pace:
         self._horizon_s = min(PREFETCH_S, options.lease_ms / 8_000)
         self._mean_s: float | None = None
         self._target = self._slots
+        self.flush_s = MIN_FLUSH_S
+        """How long a finished attempt waits for others to be settled with."""
+
+    def turned(self, duration_s: float) -> None:
+        """Learn from a turn that has ended."""
+        self.flush_s = min(max(MIN_FLUSH_S, 2 * duration_s), MAX_FLUSH_S)
 
     def took(self, durations_s: list[float]) -> None:
         """Learn from attempts that have finished."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple, TypeGuard
 
 from .documents import JSON, canonical, compact
 from .errors import InvalidInput, LimitExceeded, ReceiptConflict
-from .inputs import check_name
+from .inputs import MAX_INT, check_name
 from .job import DEFAULT_EFFECT
 
 MAX_OUTCOME_BYTES: Final = 64 * 1024
@@ -16,6 +16,10 @@ RESERVED: Final = frozenset({"id", "input_sha256", "effect", "effect_version"})
 """Keys of a receipt that belong to Fencepost; no outcome may use them."""
 
 _ENCODED_AT_ONCE: Final = 64
+
+_PLAIN_KEYS: Final = 32
+_PLAIN_CHARACTERS: Final = 128
+"""A character takes at most six bytes in JSON: so many of both stay below the limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +95,7 @@ class Settlement:
             raise InvalidInput(f"the version of {self.id!r} must be a whole number, not {self.version!r:.40}")
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
+class Settled(NamedTuple):
     """What became of a settlement.
 
     ``completed`` False without a conflict means that the lease was lost; the receipt is stored all the same.
@@ -128,16 +131,19 @@ def encode_receipts(receipts: Sequence[Receipt]) -> str:
     parts = []
     for start in range(0, len(receipts), _ENCODED_AT_ONCE):
         some = receipts[start : start + _ENCODED_AT_ONCE]
+        plain = True
         for receipt in some:
             _check_head(receipt)
-            _check_shape(receipt.outcome)
+            if not _is_plain(receipt.outcome):
+                plain = False
+                _check_shape(receipt.outcome)
         try:
             text = compact({receipt.id: receipt.document() for receipt in some})
         except (TypeError, ValueError, RecursionError) as error:
             for receipt in some:
                 check_outcome(receipt.outcome)  # says which, and why
             raise InvalidInput(f"a receipt is not JSON: {error}") from error
-        if len(text) > MAX_OUTCOME_BYTES or not text.isascii():
+        if not plain and (len(text) > MAX_OUTCOME_BYTES or not text.isascii()):
             # Otherwise none of them can be too long or beyond UTF-8.
             for receipt in some:
                 check_outcome(receipt.outcome)
@@ -164,6 +170,8 @@ def check_outcome(value: object) -> dict[str, JSON]:
         InvalidInput: not a JSON object, or it uses a reserved key.
         LimitExceeded: more than 64 KiB as JSON.
     """
+    if _is_plain(value):
+        return value
     outcome = _check_shape(value)
     try:
         size = len(compact(outcome).encode("utf-8"))
@@ -174,6 +182,25 @@ def check_outcome(value: object) -> dict[str, JSON]:
             f"an effect's outcome has {size:,} bytes, at most {MAX_OUTCOME_BYTES:,} are allowed"
         )
     return outcome
+
+
+def _is_plain(value: object) -> TypeGuard[dict[str, JSON]]:
+    """Whether it is an outcome as most are, a few figures and short words: those need no encoding to be judged."""
+    if type(value) is not dict or len(value) > _PLAIN_KEYS or not value.keys().isdisjoint(RESERVED):
+        return False
+    for key, member in value.items():
+        if type(key) is not str or len(key) > _PLAIN_CHARACTERS or not key.isascii():
+            return False
+        kind = type(member)
+        if kind is int:
+            if not -MAX_INT <= member <= MAX_INT:
+                return False
+        elif kind is str:
+            if len(member) > _PLAIN_CHARACTERS or not member.isascii():
+                return False
+        elif not (member is None or kind is bool):
+            return False
+    return True
 
 
 def _check_shape(value: object) -> dict[str, JSON]:

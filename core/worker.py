@@ -26,7 +26,7 @@ from .heartbeats import Heart
 from .housekeeping import Housekeeper
 from .keys import idempotency_key
 from .ledger import Ledger
-from .pacing import FLUSH_S, Pace
+from .pacing import Pace
 from .turns import CrashHook, Finish, Turns
 
 _log = logging.getLogger("fencepost.worker")
@@ -78,7 +78,7 @@ class Worker(Renew):
             observers=self._observers,
             crash=crash,
         )
-        self._heart = Heart(ledger, now_ms=options.now_ms)
+        self._heart = Heart(ledger, now_ms=options.now_ms, failed=self.fail)
         self._ready: deque[Attempt] = deque()
         self._finished: deque[Finish] = deque()
         self._first_finish = 0.0
@@ -121,7 +121,7 @@ class Worker(Renew):
                 slot.start()
             Housekeeper(self, self._ledger, self._options).keep(slots)
         except BaseException as error:
-            self._fail(error)
+            self.fail(error)
             raise
         finally:
             self._heart.stop()
@@ -141,6 +141,12 @@ class Worker(Renew):
         """Whether the worker was asked to stop, or has to."""
         return self._stopping.is_set()
 
+    def fail(self, error: BaseException) -> None:
+        """Stop, and have ``run`` raise this error, unless there was one before."""
+        if self._fault is None:
+            self._fault = error
+        self._stopping.set()
+
     def running(self) -> list[Attempt]:
         """The attempts that are under way."""
         return self._heart.running()
@@ -152,8 +158,8 @@ class Worker(Renew):
 
     def flush(self) -> None:
         """Settle what waits for company, a moment after it began to, unless a slot is at it."""
-        if self._finished and now() - self._first_finish < FLUSH_S:
-            time.sleep(FLUSH_S)
+        if self._finished and (early_s := self._first_finish + self._pace.flush_s - now()) > 0:
+            time.sleep(early_s)
         if self._waited():
             self._try_turn(claim=False)
 
@@ -177,7 +183,7 @@ class Worker(Renew):
                 attempt.started = now()
                 self._finish(attempt, self._perform(attempt))
         except BaseException as error:  # noqa: BLE001 - whatever ends a slot must end the worker, and be seen
-            self._fail(error)
+            self.fail(error)
         finally:
             self.news.set()
 
@@ -229,7 +235,7 @@ class Worker(Renew):
                 self._changed.notify()
 
     def _waited(self) -> bool:
-        return bool(self._finished) and now() - self._first_finish >= FLUSH_S
+        return bool(self._finished) and now() >= self._first_finish + self._pace.flush_s
 
     def _rest(self) -> None:
         """Wait until there may be something to do: one slot watches the ledger, the others wait for it."""
@@ -301,6 +307,7 @@ class Worker(Renew):
         if not batch and (self._dry or not claim or not self._turns.may_claim):
             return False
         self._turn_count += 1
+        began = now()
         try:
             claimed = self._turns.take(batch, claim=claim, waiting=len(self._ready))
         except (LedgerBusy, LedgerFailed) as error:
@@ -310,9 +317,10 @@ class Worker(Renew):
         if self._outages:
             _log.info("the ledger is back after %d tries", self._outages)
             self._outages = 0
+        self._pace.turned(now() - began)
         self._healthy()
         if self._turns.fault is not None:
-            self._fail(self._turns.fault)
+            self.fail(self._turns.fault)
         self._dry = self._turns.looked and not claimed
         self._admit(claimed)
         self._mark_idle(not self._dry or self._turns.outstanding > 0)
@@ -346,11 +354,6 @@ class Worker(Renew):
             _log.error("the ledger cannot be used; claiming nothing until it can: %s", error)
         self._outages += 1
         self._resume_at = now() + min(MAX_OUTAGE_NAP_S, 0.1 * 2 ** min(self._outages, 10))
-
-    def _fail(self, error: BaseException) -> None:
-        if self._fault is None:
-            self._fault = error
-        self._stopping.set()
 
     # -- an attempt --
 

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 from fencepost.core import InvalidInput, LimitExceeded, Receipt, ReceiptConflict
-from fencepost.core.documents import compact
-from fencepost.core.receipts import check_outcome, conflict
+from fencepost.core.documents import JSON, compact
+from fencepost.core.receipts import MAX_OUTCOME_BYTES, check_outcome, conflict
+from hypothesis import given
+from hypothesis import strategies as st
 
 DIGEST = "0" * 64
 COUNTED = Receipt("a", DIGEST, {"bytes": 17, "words": 3})
@@ -214,3 +216,43 @@ def test_an_outcome_has_up_to_64_kib(character: str) -> None:
 def test_an_outcome_of_one_byte_more_is_refused(character: str) -> None:
     with pytest.raises(LimitExceeded, match=r"65,537 bytes, at most 65,536"):
         check_outcome(sized(65_537, character))
+
+
+PLAIN = st.dictionaries(
+    st.text('ab\x00\x7f"é', max_size=3) | st.sampled_from(["id", "k" * 128, "k" * 129]),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats()
+    | st.text("a\x00\ud800é")
+    | st.just("v" * 129),
+    max_size=3,
+)
+
+
+@given(PLAIN)
+def test_what_needs_no_encoding_to_be_judged_is_judged_as_if_it_had_been_encoded(
+    outcome: dict[str, object],
+) -> None:
+    verdicts = []
+    # A list is never judged by its looks.
+    for tried in (outcome, outcome | {"list": []}):
+        try:
+            check_outcome(tried)
+        except InvalidInput as error:
+            verdicts.append(str(error))
+        else:
+            verdicts.append("fits")
+    assert verdicts[0] == verdicts[1]
+
+
+@pytest.mark.parametrize("character", ["a", "\x01", "\\"])
+def test_the_most_that_is_judged_by_its_looks_fits(character: str) -> None:
+    outcome: dict[str, JSON] = {chr(65 + n) + character * 127: character * 128 for n in range(32)}
+    assert check_outcome(outcome) is outcome
+    assert len(compact(outcome)) <= MAX_OUTCOME_BYTES
+
+
+def test_a_number_of_five_thousand_digits_is_refused_as_ever() -> None:
+    with pytest.raises(InvalidInput, match="not JSON"):
+        check_outcome({"n": 10**5_000})

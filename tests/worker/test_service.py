@@ -336,13 +336,18 @@ def test_a_heartbeat_that_cannot_reach_the_ledger_is_lost_when_the_lease_ends(le
         gate.go.set()
 
 
-def test_a_fault_in_the_worker_itself_ends_it_loudly(ledger: Ledger) -> None:
-    class Absurd(Flaky):
-        def settle_and_claim(self, *arguments: Any, **named: Any) -> Any:
-            raise ZeroDivisionError("a bug")
+@pytest.mark.parametrize("verb", ["settle_and_claim", "sweep_expired", "heartbeat"])
+def test_a_fault_in_any_of_the_worker_s_threads_ends_it_loudly(ledger: Ledger, verb: str) -> None:
+    def absurd(*arguments: Any, **named: Any) -> Any:
+        raise ZeroDivisionError("a bug")
 
-    running = Running(Absurd(ledger), Acting())
+    broken = Flaky(ledger)
+    setattr(broken, verb, absurd)
+    add(ledger, "a")
+    gate = Gate()
+    running = Running(broken, Acting(gate), lease_ms=90, grace_s=0.0)
     running.thread.join(LIMIT_S)
+    gate.go.set()
     assert isinstance(running.error, ZeroDivisionError)
 
 
