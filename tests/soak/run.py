@@ -1,6 +1,6 @@
 """The soak itself: processes over one ledger, chaos, recovery, and the account at the end.
 
-python -m tests.soak            200 kills, and 100,000 jobs with flat memory
+python -m tests.soak [directory | sqlite | postgres | STORE]      200 kills, and 100,000 jobs with flat memory
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from fencepost.core import Ledger, open_ledger
 
+from tests.postgres_server import Server
 from tests.programs import FENCEPOST
 
 EFFECTS = ("count", "soak-local", "soak-keyed", "soak-once")
@@ -44,6 +46,8 @@ class Account:
     jobs: int
     kills: int
     stops: int
+    outages: int
+    """How often the server went away under all of them."""
     lines: dict[str, int]
     held: int
     lost_events: int
@@ -63,7 +67,7 @@ class Soak:
         self._random = random.Random(seed)
         self._jobs = jobs_per_producer
         self._started = 0
-        self.kills = self.stops = 0
+        self.kills = self.stops = self.outages = 0
         self._producers = {name: self._produce(name) for name in ("left", "right")}
         self._workers = [self._work() for _ in range(workers)]
         self._stopped: list[tuple[float, subprocess.Popen[bytes]]] = []
@@ -89,11 +93,14 @@ class Soak:
                 env={**os.environ, "FENCEPOST_SOAK_WORLD": str(self.world)},
             )
 
-    def chaos(self, kills: int) -> None:
-        """Kill and stop processes at random until so many were killed."""
+    def chaos(self, kills: int, outages: Sequence[Callable[[], None]] = ()) -> None:
+        """Kill and stop processes at random until so many were killed; the outages come evenly in between."""
         while self.kills < kills:
             time.sleep(self._random.uniform(0.05, 0.5))
             self._wake_stopped()
+            if self.outages < self.kills * (len(outages) + 1) // kills:
+                outages[self.outages]()
+                self.outages += 1
             action = self._random.random()
             if action < 0.25 and any(producer.poll() is None for producer in self._producers.values()):
                 self._kill_producer()
@@ -166,6 +173,12 @@ class Soak:
         for worker in self._workers:
             assert worker.wait(timeout=60) == 0
 
+    def kill_all(self) -> None:
+        """Leave nothing running, whatever has happened."""
+        for process in (*self._producers.values(), *self._workers):
+            process.kill()
+            process.wait()
+
     def _decide_held(self, ledger: Ledger) -> int:
         """What an operator does: look whether it was applied, and say so."""
         done = self._lines("once")
@@ -210,6 +223,7 @@ class Soak:
             jobs=len(jobs),
             kills=self.kills,
             stops=self.stops,
+            outages=self.outages,
             lines={"local": local.total(), "keyed": keyed.total(), "once": once.total()},
             held=held,
             lost_events=self._check_events({job.id: job.version for job in jobs}),
@@ -237,8 +251,33 @@ def _catches_sigterm(process: subprocess.Popen[bytes]) -> bool:
     return False
 
 
-def soak(store: str, folder: Path, *, kills: int, jobs_per_producer: int, seed: int) -> Account:
-    """Run one soak on a fresh store, and return its account; AssertionError where a promise is broken."""
+def soak(
+    store: str,
+    folder: Path,
+    *,
+    kills: int,
+    jobs_per_producer: int,
+    seed: int,
+    outages: Sequence[Callable[[], None]] = (),
+) -> Account:
+    """Run one soak on a fresh store, and return its account; AssertionError where a promise is broken.
+
+    Args:
+        outages: each is called once, and takes the server of the store away and back.
+    """
     run = Soak(store, folder, jobs_per_producer=jobs_per_producer, seed=seed)
-    run.chaos(kills)
-    return run.settle_down()
+    try:
+        run.chaos(kills, outages)
+        return run.settle_down()
+    finally:
+        run.kill_all()
+
+
+def restart_and_crash(server: Server) -> Sequence[Callable[[], None]]:
+    """The two outages of a server: one in order, one in the middle of everything."""
+
+    def outage(how: signal.Signals) -> None:
+        server.stop(how)
+        server.start()
+
+    return [lambda: outage(signal.SIGINT), lambda: outage(signal.SIGQUIT)]

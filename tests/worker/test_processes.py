@@ -30,9 +30,13 @@ with open_ledger(store) as ledger:
 """
 
 
-@pytest.fixture(params=["store", "store.db"], ids=["directory", "sqlite"])
+@pytest.fixture(params=["directory", "sqlite", "postgres"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return str(tmp_path / request.param)
+    if request.param == "postgres":
+        name = request.getfixturevalue("postgres_stores")(tmp_path).name
+        assert isinstance(name, str)
+        return name
+    return str(tmp_path / {"directory": "store", "sqlite": "store.db"}[request.param])
 
 
 def fill(store: str, count: int, **options: Any) -> None:
@@ -224,11 +228,15 @@ def test_health_is_touched_when_the_worker_gets_on_and_logs_can_be_json(store: s
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
 )
+@pytest.mark.parametrize(
+    "name", ["store", "store.db", "postgresql://127.0.0.1:1/absent"], ids=["directory", "sqlite", "postgres"]
+)
 def test_wrong_usage_says_what_is_wrong_and_touches_no_store(
-    store: str, options: tuple[str, ...], said: str
+    tmp_path: Path, name: str, options: tuple[str, ...], said: str
 ) -> None:
-    assert said in refused("worker", "--store", store, *options)
-    assert not Path(store).exists()
+    store = name if name.startswith("postgresql:") else str(tmp_path / name)
+    assert said in refused("worker", "--store", store, *options), "and not that there is no such server"
+    assert not list(tmp_path.iterdir())
 
 
 FAILING = """

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.postgres_server import server
 from tests.soak.memory import growth_kib
-from tests.soak.run import soak
+from tests.soak.run import restart_and_crash, soak
 
 
 @pytest.mark.parametrize("name", ["store", "jobs.db"], ids=["directory", "sqlite"])
@@ -21,6 +22,15 @@ def test_killed_and_stopped_processes_cost_nothing(tmp_path: Path, name: str) ->
         seed=7,
     )
     assert account.kills >= 10
+
+
+def test_a_server_that_restarts_and_crashes_under_them_costs_nothing_either(tmp_path: Path) -> None:
+    with server(durable=True) as own:
+        account = soak(
+            own.url, tmp_path, kills=25, jobs_per_producer=400, seed=7, outages=restart_and_crash(own)
+        )
+    assert account.kills >= 25
+    assert account.outages == 2
 
 
 def test_memory_does_not_grow_with_the_jobs_done(tmp_path: Path) -> None:
