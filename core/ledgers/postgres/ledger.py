@@ -1,32 +1,40 @@
-"""The PostgreSQL ledger's verbs: each is one transaction around functions that know nothing of transactions."""
+"""The PostgreSQL ledger's verbs: each is one transaction around functions that know nothing of transactions.
+
+What the rules of ``job.py`` alone decide is in ``verbs.py``, what both SQL ledgers do alike in ``sql/ledger.py``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from types import TracebackType
 from typing import Any, Final, Self
 
-from ... import job as rules
 from ...arguments import checked
-from ...documents import JSON
 from ...filters import ALL_JOBS, JobFilter
-from ...inputs import Input, NewJob, check_name, check_request
-from ...job import ClaimRequest, Decision, Job, State
-from ...ledger import AuditEntry, Capabilities, Enqueued, Export, Fire, Page, Row, Schedule, Swept
-from ...overview import QueueCounts
+from ...inputs import Input, NewJob, check_request
+from ...job import ClaimRequest, Job, State
+from ...ledger import Capabilities, Enqueued, Export, Fire, Page, Row, Swept
 from ...receipts import Published, Receipt, Settled, Settlement
-from ...scheduler import check_schedule
-from . import looking, operating, receipting, scheduling, sweeping, transfer
+from ..operating import ManualRule, Operator
+from ..sql import scheduling
+from ..sql.auditing import record
+from ..sql.ledger import SqlLedger
+from ..sql.records import Records
+from ..verbs import Rule
+from . import looking, receipting, sweeping, transfer
 from .address import parse_address
+from .arrays import text_array
 from .claiming import Claim, lanes
 from .database import Database
 from .enqueueing import enqueue
-from .moving import Rule, move
+from .moving import forget, move
 from .transaction import Transaction
 from .watch import Watch
 
 
-class PostgresLedger:
+class PostgresLedger(SqlLedger):
     """Jobs in a PostgreSQL database, for workers on many machines; see contract §6.
 
     The tables are made when they are first needed. Threads may share the object: each verb takes a connection of a
@@ -106,35 +114,6 @@ class PostgresLedger:
     # -- claim --
 
     @checked
-    def claim(
-        self,
-        *,
-        claimant: str,
-        lease_ms: int,
-        max_attempts: int,
-        limit: int = 1,
-        queues: Sequence[str] | None = None,
-        effects: Sequence[str] | None = None,
-        exhausted_error: str = rules.EXHAUSTED,
-        expired_error: str = rules.EXPIRED,
-        lost_error: str = rules.ATTEMPT_LOST,
-        now_ms: int | None = None,
-    ) -> list[Job]:
-        """Promote, settle and pick in one transaction; a claim that finds nothing writes nothing."""
-        request = ClaimRequest(
-            claimant=claimant,
-            lease_ms=lease_ms,
-            max_attempts=max_attempts,
-            limit=limit,
-            queues=None if queues is None else tuple(queues),
-            effects=None if effects is None else tuple(effects),
-            exhausted_error=exhausted_error,
-            expired_error=expired_error,
-            lost_error=lost_error,
-        )
-        return self.settle_and_claim((), request, now_ms=now_ms)[1]
-
-    @checked
     def settle_and_claim(
         self, settlements: Sequence[Settlement], request: ClaimRequest, *, now_ms: int | None = None
     ) -> tuple[list[Settled], list[Job]]:
@@ -167,18 +146,6 @@ class PostgresLedger:
 
     # -- the holder's moves --
 
-    @checked
-    def begin(self, id: str, version: int, *, now_ms: int | None = None) -> bool:
-        """See ``job.begin``."""
-        return self._move(id, lambda job, now_ms: rules.begin(job, version, now_ms=now_ms), now_ms)
-
-    @checked
-    def heartbeat(self, id: str, version: int, *, extend_ms: int = 0, now_ms: int | None = None) -> bool:
-        """See ``job.heartbeat``; one that moves nothing writes nothing."""
-        return self._move(
-            id, lambda job, now_ms: rules.heartbeat(job, version, now_ms=now_ms, extend_ms=extend_ms), now_ms
-        )
-
     def publish(self, receipt: Receipt) -> Published:
         """Insert it, or compare it with the one that is there."""
         with self._database.write() as transaction:
@@ -199,95 +166,7 @@ class PostgresLedger:
         with self._database.write_ahead(*batch.ahead) as (transaction, rows):
             return batch.settled(transaction, rows, _at(transaction, now_ms))
 
-    @checked
-    def retry(
-        self,
-        id: str,
-        version: int,
-        *,
-        run_at_ms: int | None,
-        error: str | None,
-        max_attempts: int,
-        exhausted_error: str = rules.EXHAUSTED,
-        now_ms: int | None = None,
-    ) -> bool:
-        """See ``job.retry``."""
-
-        def rule(job: Job, now_ms: int) -> Job | None:
-            return rules.retry(
-                job,
-                version,
-                now_ms=now_ms,
-                run_at_ms=run_at_ms,
-                error=error,
-                max_attempts=max_attempts,
-                exhausted_error=exhausted_error,
-            )
-
-        return self._move(id, rule, now_ms)
-
-    @checked
-    def fail(self, id: str, version: int, *, error: str, now_ms: int | None = None) -> bool:
-        """See ``job.fail``."""
-        return self._move(
-            id, lambda job, now_ms: rules.fail(job, version, now_ms=now_ms, error=error), now_ms
-        )
-
-    @checked
-    def release(self, id: str, version: int, *, now_ms: int | None = None) -> bool:
-        """See ``job.release``."""
-        return self._move(id, lambda job, now_ms: rules.release(job, version, now_ms=now_ms), now_ms)
-
-    @checked
-    def hold(self, id: str, version: int, *, error: str, now_ms: int | None = None) -> bool:
-        """See ``job.hold``."""
-        return self._move(
-            id, lambda job, now_ms: rules.hold(job, version, now_ms=now_ms, error=error), now_ms
-        )
-
     # -- the operator's moves --
-
-    @checked
-    def cancel(
-        self,
-        id: str,
-        *,
-        actor: str | None = None,
-        reason: str | None = None,
-        error: str = rules.CANCELLED,
-        now_ms: int | None = None,
-    ) -> bool:
-        """See ``job.cancel``."""
-        with self._database.write() as transaction:
-            who = operating.Operator(actor, reason, _at(transaction, now_ms))
-            return operating.cancel(transaction, id, who, error=error)
-
-    @checked
-    def redrive(
-        self, id: str, *, actor: str | None = None, reason: str | None = None, now_ms: int | None = None
-    ) -> bool:
-        """See ``job.redrive``."""
-        with self._database.write() as transaction:
-            return operating.redrive(
-                transaction, id, operating.Operator(actor, reason, _at(transaction, now_ms))
-            )
-
-    @checked
-    def resolve(
-        self,
-        id: str,
-        *,
-        decision: Decision,
-        outcome: Mapping[str, JSON] | None = None,
-        actor: str | None = None,
-        reason: str | None = None,
-        error: str = rules.FAILED_BY_OPERATOR,
-        now_ms: int | None = None,
-    ) -> bool:
-        """See ``job.resolve``."""
-        with self._database.write() as transaction:
-            who = operating.Operator(actor, reason, _at(transaction, now_ms))
-            return operating.resolve(transaction, id, who, decision=decision, outcome=outcome, error=error)
 
     @checked
     def purge(
@@ -295,9 +174,12 @@ class PostgresLedger:
     ) -> bool:
         """Keep nothing of the dead job but its version, its input and its receipt."""
         with self._database.write() as transaction:
-            return operating.purge(
-                transaction, id, operating.Operator(actor, reason, _at(transaction, now_ms))
-            )
+            dead = forget(transaction, id)
+            if dead is None:
+                return False
+            at_ms = _at(transaction, now_ms)
+            record(transaction, Operator(actor, reason).entry("purge", id, at_ms, dead))
+            return True
 
     @checked
     def sweep_expired(self, *, queue: str | None = None, now_ms: int | None = None) -> Swept:
@@ -347,19 +229,6 @@ class PostgresLedger:
         with self._database.read() as transaction:
             return looking.counts(transaction, queue)
 
-    @checked
-    def queue_counts(self, *, since_ms: int, now_ms: int | None = None) -> list[QueueCounts]:
-        """By one statement over both tables."""
-        with self._database.read() as transaction:
-            at_ms = transaction.value("now_ms") if now_ms is None else now_ms
-            return looking.queue_counts(transaction, now_ms=at_ms, since_ms=since_ms)
-
-    @checked
-    def latest_deaths(self, *, limit: int = 10) -> list[Job]:
-        """From the table of the dead alone."""
-        with self._database.read() as transaction:
-            return looking.latest_deaths(transaction, limit)
-
     def next_due_ms(
         self, *, queues: Sequence[str] | None = None, effects: Sequence[str] | None = None
     ) -> int | None:
@@ -367,25 +236,7 @@ class PostgresLedger:
         with self._database.snapshot() as transaction:
             return looking.next_due_ms(transaction, queues, effects)
 
-    @checked
-    def audit(self, *, id: str | None = None, limit: int = 1000) -> list[AuditEntry]:
-        """From the end of the table."""
-        with self._database.read() as transaction:
-            return looking.audit(transaction, id, limit)
-
     # -- moving to another kind of ledger --
-
-    @checked
-    def seal(self, destination: str, *, actor: str | None = None, now_ms: int | None = None) -> None:
-        """A field of fencepost_meta, which every transaction that writes looks at first, and is waited for."""
-        with self._database.write(even_sealed=True, alone=True) as transaction:
-            transfer.seal(transaction, destination, actor, _at(transaction, now_ms))
-
-    def sealed_for(self) -> str | None:
-        """The destination it was sealed for."""
-        with self._database.read() as transaction:
-            destination: str | None = transaction.value("sealed_for")
-            return destination
 
     @checked
     def export_rows(self, *, after: str | None = None, limit: int = 1000) -> Export:
@@ -393,70 +244,19 @@ class PostgresLedger:
         with self._database.snapshot() as transaction:
             return transfer.export_rows(transaction, after, limit)
 
-    def check_room(self, rows: Iterable[Row]) -> None:
-        """There is room for as many as the disk has."""
-
     def import_rows(self, rows: Sequence[Row]) -> int:
         """In one transaction."""
         with self._database.write() as transaction:
             return transfer.import_rows(transaction, rows)
 
-    # -- pauses and schedules --
-
-    @checked
-    def pause(
-        self, queue: str, *, actor: str | None = None, reason: str | None = None, now_ms: int | None = None
-    ) -> bool:
-        """One row for each paused queue."""
-        check_name(queue, "queue")
-        with self._database.write() as transaction:
-            return operating.pause(
-                transaction, queue, operating.Operator(actor, reason, _at(transaction, now_ms))
-            )
-
-    @checked
-    def resume(
-        self, queue: str, *, actor: str | None = None, reason: str | None = None, now_ms: int | None = None
-    ) -> bool:
-        """See ``pause``."""
-        check_name(queue, "queue")
-        with self._database.write() as transaction:
-            return operating.resume(
-                transaction, queue, operating.Operator(actor, reason, _at(transaction, now_ms))
-            )
-
-    def paused(self) -> list[str]:
-        """By name."""
-        with self._database.read() as transaction:
-            return [queue for (queue,) in transaction.rows("paused")]
-
-    @checked
-    def register_schedule(self, schedule: Schedule, *, now_ms: int | None = None) -> None:
-        """An upsert by name."""
-        check_schedule(schedule)
-        with self._database.write() as transaction:
-            scheduling.register(transaction, schedule, _at(transaction, now_ms))
-
-    def unregister_schedule(self, name: str) -> bool:
-        """Jobs that it has fired stay."""
-        with self._database.write() as transaction:
-            return transaction.change("unregister_schedule", (name,)) == 1
-
-    def schedules(self) -> list[Schedule]:
-        """As they are stored, those that cannot fire included."""
-        with self._database.read() as transaction:
-            return scheduling.schedules(transaction)
+    # -- schedules --
 
     @checked
     def tick(self, *, now_ms: int | None = None) -> list[Fire]:
         """Fires and advances in one transaction; where nothing is due it writes nothing."""
         with self._database.write() as transaction:
-            return scheduling.tick(transaction, _at(transaction, now_ms))
-
-    def soonest(self) -> int | None:
-        """Of the schedules that can fire."""
-        with self._database.read() as transaction:
-            return scheduling.soonest(transaction)
+            at_ms = _at(transaction, now_ms)
+            return scheduling.tick(transaction, at_ms, lambda job: _enqueue_if_free(transaction, job, at_ms))
 
     # -- shared by the verbs --
 
@@ -464,6 +264,40 @@ class PostgresLedger:
         with self._database.write() as transaction:
             return move(transaction, id, rule, _at(transaction, now_ms)) is not None
 
+    def _act(self, action: str, id: str, rule: ManualRule, operator: Operator, now_ms: int | None) -> bool:
+        with self._database.write() as transaction:
+            records = Records(
+                read_inputs=partial(looking.read_inputs, transaction),
+                read_receipts=partial(receipting.receipts, transaction),
+                publish_receipt=partial(receipting.publish, transaction),
+            )
+            at_ms = _at(transaction, now_ms)
+            moved = move(transaction, id, lambda job, now_ms: rule(job, now_ms, records), at_ms)
+            if moved is None:
+                return False
+            record(transaction, operator.entry(action, id, at_ms, *moved))
+            return True
+
+    def _reading(self) -> AbstractContextManager[Transaction]:
+        return self._database.read()
+
+    @contextmanager
+    def _acting(self, now_ms: int | None, *, sealing: bool = False) -> Iterator[tuple[Transaction, int]]:
+        with self._database.write(even_sealed=sealing, alone=sealing) as transaction:
+            transaction.wakes = True
+            yield transaction, _at(transaction, now_ms)
+
+    def _kept_text(self, text: str) -> bytes:
+        # PostgreSQL's own type of texts carries no NUL.
+        return text.encode()
+
 
 def _at(transaction: Transaction, now_ms: int | None) -> int:
     return transaction.now_ms if now_ms is None else now_ms
+
+
+def _enqueue_if_free(transaction: Transaction, job: NewJob, now_ms: int) -> bool:
+    if transaction.rows("inputs", {"ids": text_array([job.id])}):
+        return False
+    enqueue(transaction, [job], now_ms)
+    return True

@@ -1,4 +1,4 @@
-"""What is read: jobs, pages, counts, inputs, the audit, and when a claim is next worth while."""
+"""What is read: jobs, pages, counts, inputs, and when a claim is next worth while."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import asdict
 from operator import itemgetter
 from typing import Final
 
-from ...errors import InvalidInput, LedgerCorrupt
+from ...errors import LedgerCorrupt
 from ...filters import ALL_JOBS, JobFilter
 from ...inputs import Input, is_name
 from ...job import COMPLETED, QUEUED, STATES, Job, State
-from ...ledger import AuditEntry, Page
-from ...overview import QueueCounts
+from ...ledger import Page
 from ..rows import job_of
+from ..sql.looking import cursor_key
 from .arrays import askable, text_array
 from .claiming import served_arrays
 from .transaction import Transaction
@@ -75,51 +75,11 @@ def jobs(
     return Page([job_of(row) for row in rows], str(found[limit - 1][0]) if len(found) > limit else None)
 
 
-def cursor_key(cursor: str | None) -> int:
-    """The key in a cursor; 0 for none.
-
-    Raises:
-        InvalidInput: it is no cursor of this ledger.
-    """
-    if cursor is None:
-        return 0
-    if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
-        raise InvalidInput(f"{cursor!r:.80} is no cursor: give the one that the page before returned")
-    return int(cursor)
-
-
 def counts(transaction: Transaction, queue: str | None) -> dict[State, int]:
     """A count for each state, 0 included."""
     found: dict[State, int] = dict.fromkeys(STATES, 0)
     found.update(transaction.rows("counts", {"queue": queue}))
     return found
-
-
-def queue_counts(transaction: Transaction, *, now_ms: int, since_ms: int) -> list[QueueCounts]:
-    """By one statement; a queue that has dead jobs and others comes in two rows, which are put together."""
-    queues: dict[str, QueueCounts] = {}
-    for queue, ready, delayed, running, completed, held, oldest_ms, done, dead, died in transaction.rows(
-        "queue_counts", {"now_ms": now_ms, "since_ms": since_ms}
-    ):
-        before = queues.get(queue, QueueCounts(queue, completed_since=0))
-        queues[queue] = QueueCounts(
-            queue,
-            ready=before.ready + ready,
-            delayed=before.delayed + delayed,
-            running=before.running + running,
-            completed=before.completed + completed,
-            dead=before.dead + dead,
-            held=before.held + held,
-            oldest_ready_ms=before.oldest_ready_ms if oldest_ms is None else oldest_ms,
-            completed_since=(before.completed_since or 0) + done,
-            died_since=before.died_since + died,
-        )
-    return [queues[queue] for queue in sorted(queues)]
-
-
-def latest_deaths(transaction: Transaction, limit: int) -> list[Job]:
-    """From the table of the dead."""
-    return [job_of(row) for row in transaction.rows("latest_deaths", {"limit": limit})]
 
 
 def next_due_ms(
@@ -128,10 +88,3 @@ def next_due_ms(
     """When a claim of these could next find something to settle or, in queues that are not paused, to pick."""
     due_ms: int | None = transaction.value("next_due", served_arrays(queues, effects))
     return due_ms
-
-
-def audit(transaction: Transaction, id: str | None, limit: int) -> list[AuditEntry]:
-    """The latest entries, oldest first."""
-    if id is None:
-        return [AuditEntry(*row) for row in transaction.rows("audit", {"limit": limit})]
-    return [AuditEntry(*row) for row in transaction.rows("audit_of", {"id": id, "limit": limit})]

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
-
 from ...inputs import is_name
 from ...job import DEAD, QUEUED, Job
 from ...texts import storable
 from ..rows import job_of
-from .burying import bury, revive
+from ..verbs import Rule
+from .burying import bury, purge, revive
 from .transaction import Transaction
-
-Rule: TypeAlias = Callable[[Job, int], Job | None]
-"""One of the moves of ``job.py``, of the job at an instant; None where it is refused."""
 
 
 def find(transaction: Transaction, id: str) -> Job | None:
@@ -37,6 +32,15 @@ def move(transaction: Transaction, id: str, rule: Rule, now_ms: int) -> tuple[Jo
     if moved.state == QUEUED:
         transaction.wakes = True
     return job, moved
+
+
+def forget(transaction: Transaction, id: str) -> Job | None:
+    """Purge a dead job; what it was, or None where there is no dead one."""
+    job = find(transaction, id)
+    if job is None or job.state != DEAD:
+        return None
+    purge(transaction, [id])
+    return job
 
 
 def _update(transaction: Transaction, job: Job) -> None:

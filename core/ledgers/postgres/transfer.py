@@ -2,68 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Final
 
-from ...errors import IdentityConflict, InvalidInput, LedgerBusy
-from ...inputs import MAX_RECORDS, Input, is_name
+from ...inputs import MAX_RECORDS, Input
 from ...job import DEAD, Job
 from ...ledger import Export, Row
 from ...texts import storable
 from ..rows import job_of, stamps_ms
+from ..sql import transfer
 from .arrays import bytea_array, int_array, text_array
-from .database import sealed
-from .looking import jobs as list_jobs
-from .operating import Operator, record_seal
+from .looking import jobs
 from .receipting import publish_all, receipts
 from .transaction import Transaction
-
-_OTHERS: Final = "others:"
-"""Begins the cursor of the second part, ids without a job; the id that it goes on after follows."""
 
 _JOB_FIELDS: Final = [field.name for field in fields(Job) if field.name != "stamps"]
 _TEXT_FIELDS: Final = ("id", "state", "queue", "effect", "claimant", "last_error")
 _STAMPS: Final = ("visibility_timeout_ms", "max_attempts", "backoff_base_ms", "dead_letter_retention_ms")
 
 
-def seal(transaction: Transaction, destination: str, actor: str | None, now_ms: int) -> None:
-    """Refuse all work from now on; see the protocol."""
-    sealed_for = transaction.meta.sealed_for
-    if sealed_for == destination:
-        return
-    if sealed_for is not None:
-        raise sealed(transaction.address.location, sealed_for)
-    live = transaction.value("live_leases", (now_ms,))
-    if live is not None:
-        raise LedgerBusy(
-            f"{transaction.address.location}: jobs are running under live leases ({live!r} is one); stop the workers, "
-            "or wait for the leases to end"
-        )
-    transaction.change("seal", (destination,))
-    transaction.wakes = True
-    record_seal(transaction, destination, Operator(actor, None, now_ms))
-
-
 def export_rows(transaction: Transaction, after: str | None, limit: int) -> Export:
-    """Jobs in order of enqueue, dead ones in their places; then the ids without a job, by id."""
-    jobs: dict[str, Job | None] = {}
-    other = ""
-    if after is not None and after.startswith(_OTHERS):
-        other = after.removeprefix(_OTHERS)
-        if other and not is_name(other):
-            raise InvalidInput(f"{after!r:.80} is no cursor: give the one that the page before returned")
-    else:
-        page = list_jobs(transaction, after=after, limit=limit)
-        jobs = {job.id: job for job in page.jobs}
-        if page.next is not None:
-            return Export(_rows(transaction, jobs), page.next)
-    room = limit - len(jobs)
-    others = [id for (id,) in transaction.rows("others", {"after": other, "limit": room + 1})]
-    rows = _rows(transaction, jobs | dict.fromkeys(others[:room]))
-    if len(others) > room:
-        return Export(rows, _OTHERS + (others[room - 1] if room else other))
-    return Export(rows, None)
+    """A page of everything that is kept; see ``sql.transfer``."""
+    return transfer.export_rows(
+        transaction,
+        after,
+        limit,
+        list_jobs=lambda after, limit: jobs(transaction, after=after, limit=limit),
+        read_rows=lambda jobs: _rows(transaction, jobs),
+    )
 
 
 def import_rows(transaction: Transaction, rows: Sequence[Row]) -> int:
@@ -82,19 +49,9 @@ def import_rows(transaction: Transaction, rows: Sequence[Row]) -> int:
 
 def _import(transaction: Transaction, rows: Sequence[Row]) -> int:
     ids = [row.id for row in rows]
-    jobs = {row[0]: job_of(row) for row in transaction.rows("jobs_of", {"ids": text_array(ids)})}
-    there = {row.id: row for row in _rows(transaction, {id: jobs.get(id) for id in ids})}
-    new: list[Row] = []
-    for row in rows:
-        stored = there[row.id]
-        if _same(stored, row):
-            continue
-        if stored != Row(row.id, None, None, None, None):
-            raise IdentityConflict(
-                f"{transaction.address.location}: {row.id!r} is there already, and is not what is to be copied; "
-                "copy into an empty ledger, or go on with a copy of the same source"
-            )
-        new.append(row)
+    found = {row[0]: job_of(row) for row in transaction.rows("jobs_of", {"ids": text_array(ids)})}
+    there = _rows(transaction, {id: found.get(id) for id in ids})
+    new = transfer.new_rows(transaction.address.location, rows, there)
     inputs = [row.input for row in new if row.input is not None]
     transaction.rows(
         "add_inputs",
@@ -140,7 +97,7 @@ def _columns(placed: Sequence[tuple[int, Job]]) -> dict[str, str]:
     return columns
 
 
-def _rows(transaction: Transaction, jobs: dict[str, Job | None]) -> list[Row]:
+def _rows(transaction: Transaction, jobs: Mapping[str, Job | None]) -> list[Row]:
     """All that is kept of these ids, in their order."""
     ids = {"ids": text_array(list(jobs))}
     inputs = {id: text.decode() for id, text in transaction.rows("inputs", ids)}
@@ -150,11 +107,3 @@ def _rows(transaction: Transaction, jobs: dict[str, Job | None]) -> list[Row]:
         Row(id, job, purged.get(id), Input(id, inputs[id]) if id in inputs else None, stored.get(id))
         for id, job in jobs.items()
     ]
-
-
-def _same(one: Row, other: Row) -> bool:
-    if (one.job, one.purged_version, one.input) != (other.job, other.purged_version, other.input):
-        return False
-    if one.receipt is None or other.receipt is None:
-        return one.receipt is other.receipt
-    return one.receipt.same_as(other.receipt)

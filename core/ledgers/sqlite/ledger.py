@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -23,13 +24,13 @@ from ..operating import ManualRule, Operator
 from ..sql import scheduling
 from ..sql.auditing import record
 from ..sql.ledger import SqlLedger
+from ..sql.records import Records
 from ..verbs import Rule
 from . import looking, receipting, sweeping, transfer
 from .claiming import Claim
 from .database import Database, Synchronous
 from .enqueueing import enqueue
 from .moving import forget, move
-from .records import Records
 from .transaction import Transaction
 from .watch import Watch
 
@@ -261,7 +262,12 @@ class SqliteLedger(SqlLedger):
 
     def _act(self, action: str, id: str, rule: ManualRule, operator: Operator, now_ms: int | None) -> bool:
         with self._database.write() as transaction:
-            at_ms, records = self._at(now_ms), Records(transaction)
+            records = Records(
+                read_inputs=partial(looking.read_inputs, transaction),
+                read_receipts=partial(receipting.receipts, transaction),
+                publish_receipt=partial(receipting.publish, transaction),
+            )
+            at_ms = self._at(now_ms)
             moved = move(transaction, id, lambda job, now_ms: rule(job, now_ms, records), at_ms)
             if moved is None:
                 return False
