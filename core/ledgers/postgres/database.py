@@ -21,6 +21,9 @@ from .migrations import check_encoding, make
 from .pool import Pool
 from .transaction import NO_META, Connection, Meta, Parameters, Row, Transaction, meta_of
 
+_BEGIN: Final = b"BEGIN ISOLATION LEVEL READ COMMITTED"
+"""Said, because a role or a database may have another default, under which workers at one queue only fail."""
+
 
 @cache
 def statements(schema: str, channel: str) -> Mapping[str, bytes]:
@@ -70,7 +73,7 @@ class Database:
         """
         first = ("stop_work",) if alone else ()
         with self._connection() as connection:
-            meta = meta_of(self._begin(connection, b"BEGIN", *first, "opening"))
+            meta = meta_of(self._begin(connection, _BEGIN, *first, "opening"))
             if not even_sealed:
                 self._refuse_sealed(meta)
             with self._committed(self._transaction(connection, meta)) as transaction:
@@ -84,7 +87,7 @@ class Database:
         """
         with self._connection() as connection:
             with connection.pipeline():
-                connection.execute("BEGIN")
+                connection.execute(_BEGIN)
                 opening = connection.execute(self.statements["opening"])
                 cursors = [self._transaction(connection).send(*statement) for statement in ahead]
             meta = meta_of(opening.fetchall()[0])
