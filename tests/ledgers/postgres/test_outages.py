@@ -22,7 +22,8 @@ from tests.worker.doubles import Acting
 from tests.worker.test_service import following
 
 LIMIT_S = 60.0
-COMMIT = b"COMMIT"
+COMMIT = b"COMMIT\0"
+"""With its end, because a BEGIN may say READ COMMITTED."""
 
 
 def until(condition: Callable[[], Any]) -> None:
