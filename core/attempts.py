@@ -113,7 +113,7 @@ class Attempt:
         """The lease is gone, or given up: tell the effect."""
         self.lost = True
         if self.request is not None:
-            self.request.lost.set()
+            self.request.lose()
 
     def waited_s(self) -> float:
         """Seconds since the claim was sent or last renewed."""
@@ -141,7 +141,7 @@ def perform(attempt: Attempt, renew: Renew) -> Verdict:
     asking = False
     try:
         if effect.pure:
-            return Finished(receipt_of(job, found, effect, effect.outcome(found.text)), reused=False)
+            return Finished(receipt_of(job, found.sha256, effect, effect.outcome(found.text)), reused=False)
         assert attempt.request is not None, "an acting effect is asked with a request"
         if delivery != "local":
             renew(attempt)
@@ -150,14 +150,16 @@ def perform(attempt: Attempt, renew: Renew) -> Verdict:
             answer = effect.reconcile(attempt.request)
             asking = False
             if isinstance(answer, Applied):
-                return Finished(receipt_of(job, found, effect, answer.outcome), reused=True)
+                return Finished(
+                    receipt_of(job, attempt.request.input_sha256, effect, answer.outcome), reused=True
+                )
             if isinstance(answer, Unknown):
                 return Failed(f"outcome unknown: {answer.reason}", unknown=True)
         if delivery == "once":
             renew.begin(attempt)
             attempt.begun = True
         outcome = effect.apply(attempt.request)
-        return Finished(receipt_of(job, found, effect, outcome), reused=False)
+        return Finished(receipt_of(job, attempt.request.input_sha256, effect, outcome), reused=False)
     except LeaseLost:
         attempt.lose()
         return Lost()
@@ -185,10 +187,10 @@ class Renew:
         raise NotImplementedError
 
 
-def receipt_of(job: Job, found: Input, effect: Effect, outcome: Mapping[str, JSON]) -> Receipt:
+def receipt_of(job: Job, digest: str, effect: Effect, outcome: Mapping[str, JSON]) -> Receipt:
     """The receipt of an outcome. The default effect's carries neither its name nor a version."""
     version = None if job.effect == DEFAULT_EFFECT else effect.info.version
-    return Receipt(job.id, found.sha256, check_outcome(outcome), job.effect, version)
+    return Receipt(job.id, digest, check_outcome(outcome), job.effect, version)
 
 
 def examine(job: Job, found: Input, stored: Receipt, effect: Effect) -> Verdict:
@@ -204,7 +206,7 @@ def examine(job: Job, found: Input, stored: Receipt, effect: Effect) -> Verdict:
     if not effect.pure or stored.effect_version != version:
         return Finished(stored, reused=True)
     try:
-        again = receipt_of(job, found, effect, effect.outcome(found.text))
+        again = receipt_of(job, expected.input_sha256, effect, effect.outcome(found.text))
     except BaseException as error:  # noqa: BLE001 - whatever an author's code raises is a failed attempt
         return Failed(describe(error))
     return Finished(stored, reused=True) if stored.same_as(again) else Broken(conflict(stored, again))

@@ -11,9 +11,12 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias
+from functools import cached_property
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from .documents import JSON
+from .inputs import text_sha256
+from .keys import idempotency_key
 
 Delivery: TypeAlias = Literal["local", "keyed", "probed", "once"]
 """How an effect may be repeated; docs/reference/contract.md §8 has the table."""
@@ -50,61 +53,82 @@ class EffectInfo:
     """For ``keyed``: where the receiver keeps the idempotency key (a header, a column, a parameter)."""
 
 
+_MAKING: Final = threading.Lock()
+"""Held while the event of a request is made, so that two threads of one effect never wait for two."""
+
+
 class EffectRequest:
     """One attempt, as an acting effect sees it.
 
-    ``idempotency_key`` is the same for every attempt of the job; ``fence`` grows with each claim, so that a
-    receiver can refuse a stale sender; ``deadline`` is the ``time.monotonic()`` second at which the lease ends.
+    ``fence`` grows with each claim, so that a receiver can refuse a stale sender; ``deadline`` is the
+    ``time.monotonic()`` second at which the lease ends. What few effects look at is made when it is looked at: a
+    request costs as much as the rest of a short attempt.
     """
-
-    __slots__ = (
-        "_extend",
-        "attempt",
-        "deadline",
-        "fence",
-        "first_claimed_at_ms",
-        "id",
-        "idempotency_key",
-        "input_sha256",
-        "log",
-        "lost",
-        "now_ms",
-        "on_mark",
-        "text",
-    )
 
     def __init__(
         self,
         *,
         id: str,
         text: str,
-        input_sha256: str,
         attempt: int,
         fence: int,
-        idempotency_key: str,
+        effect: str,
+        namespace: str,
         deadline: float,
         extend: Callable[[EffectRequest], None],
-        log: logging.Logger | logging.LoggerAdapter[Any],
+        logger: logging.Logger,
         first_claimed_at_ms: int | None = None,
         now_ms: int | None = None,
     ) -> None:
         self.id = id
         self.text = text
-        self.input_sha256 = input_sha256
         self.attempt = attempt
         self.fence = fence
-        self.idempotency_key = idempotency_key
         self.deadline = deadline
         self.first_claimed_at_ms = first_claimed_at_ms
         """When the job was first claimed, by the ledger's clock; for receivers that forget keys."""
         self.now_ms = now_ms
         """The ledger's clock when this attempt was claimed."""
-        self.lost = threading.Event()
-        """Set when the lease is gone: stop, whatever comes next is not reported as success."""
-        self.log = log
         self.on_mark: Callable[[str], None] | None = None
         """Told of each mark; the crash kit of ``fencepost.plugins.testing`` listens here."""
+        self._effect = effect
+        self._namespace = namespace
         self._extend = extend
+        self._logger = logger
+        self._gone = False
+        self._lost: threading.Event | None = None
+
+    @cached_property
+    def input_sha256(self) -> str:
+        """SHA-256 of the text's UTF-8 bytes, in lower-case hex; it stands in the receipt."""
+        return text_sha256(self.text)
+
+    @cached_property
+    def idempotency_key(self) -> str:
+        """The same for every attempt of the job, whoever makes it; different for any other job."""
+        return idempotency_key(self._namespace, self._effect, self.id, self.input_sha256)
+
+    @cached_property
+    def log(self) -> logging.Logger | logging.LoggerAdapter[Any]:
+        """A logger whose records carry the job and the fence."""
+        return logging.LoggerAdapter(self._logger, {"job": self.id, "fence": self.fence})
+
+    @property
+    def lost(self) -> threading.Event:
+        """Set when the lease is gone: stop, whatever comes next is not reported as success."""
+        with _MAKING:
+            if self._lost is None:
+                self._lost = threading.Event()
+        if self._gone:
+            self._lost.set()
+        return self._lost
+
+    def lose(self) -> None:
+        """Set ``lost``; for the worker."""
+        # In this order: whichever comes second, this or the first look, sets the event.
+        self._gone = True
+        if self._lost is not None:
+            self._lost.set()
 
     def json(self) -> Any:
         """The text, read as JSON."""

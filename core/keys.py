@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+from .inputs import text_sha256
 
 
 def idempotency_key(namespace: str, effect: str, id: str, input_sha256: str) -> str:
@@ -10,7 +10,5 @@ def idempotency_key(namespace: str, effect: str, id: str, input_sha256: str) -> 
 
     Neither the attempt nor the fence is part of it: a receiver must recognise every repetition.
     """
-    digest = hashlib.sha256()
-    for part in (namespace, effect, id, input_sha256):
-        digest.update(part.encode("utf-8") + b"\0")
-    return f"fp1-{digest.hexdigest()[:40]}"
+    digest = text_sha256("".join(part + "\0" for part in (namespace, effect, id, input_sha256)))
+    return f"fp1-{digest[:40]}"

@@ -24,7 +24,6 @@ from .errors import LeaseLost, LedgerBusy, LedgerCorrupt, LedgerError, LedgerFai
 from .events import Event, NoObservers, Observers, WorkerOptions
 from .heartbeats import Heart
 from .housekeeping import Housekeeper
-from .keys import idempotency_key
 from .ledger import Ledger
 from .pacing import Pace
 from .turns import CrashHook, Finish, Turns
@@ -191,7 +190,7 @@ class Worker(Renew):
         """The next attempt to make; None when there will be none."""
         while True:
             stopping = self._stopping.is_set()
-            low = not stopping and self._pace.low(len(self._ready))
+            low = not (stopping or self._dry) and self._pace.low(len(self._ready))
             if self._waited() or (low and self._ready and self._pace.early):
                 self._try_turn(claim=low)
             if not stopping and (attempt := self._pop()) is not None:
@@ -230,7 +229,7 @@ class Worker(Renew):
             self._first_finish = finished_at
             self.news.set()
         self._finished.append((attempt, verdict, finished_at - attempt.started))
-        if self._resting:
+        if self._resting and not self._turning.locked():  # the end of a turn wakes a slot anyway
             with self._changed:
                 self._changed.notify()
 
@@ -387,19 +386,18 @@ class Worker(Renew):
                 return None
 
     def _request(self, attempt: Attempt) -> EffectRequest:
-        job, effect, found = attempt.job, attempt.effect, attempt.input
+        job, found = attempt.job, attempt.input
         assert found is not None, "the input is read before the request is made"
-        digest = found.sha256
         return EffectRequest(
             id=job.id,
             text=found.text,
-            input_sha256=digest,
             attempt=job.attempts,
             fence=job.version,
-            idempotency_key=idempotency_key(effect.namespace, job.effect, job.id, digest),
+            effect=job.effect,
+            namespace=attempt.effect.namespace,
             deadline=attempt.deadline,
             extend=lambda request: self(attempt),
-            log=logging.LoggerAdapter(self._logs[job.effect], {"job": job.id, "fence": job.version}),
+            logger=self._logs[job.effect],
             first_claimed_at_ms=job.first_claimed_at_ms,
             now_ms=job.claimed_at_ms,
         )

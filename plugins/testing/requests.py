@@ -6,8 +6,6 @@ import logging
 import time
 
 from ...core.effect import EffectRequest
-from ...core.inputs import text_sha256
-from ...core.keys import idempotency_key
 
 
 def make_request(
@@ -21,15 +19,14 @@ def make_request(
     lease_s: float = 30.0,
 ) -> EffectRequest:
     """What ``effect_apply`` would be given for the first attempt of a job with this text."""
-    digest = text_sha256(text)
     return EffectRequest(
         id=id,
         text=text,
-        input_sha256=digest,
         attempt=attempt,
         fence=fence,
-        idempotency_key=idempotency_key(namespace, effect, id, digest),
+        effect=effect,
+        namespace=namespace,
         deadline=time.monotonic() + lease_s,
         extend=lambda request: None,
-        log=logging.getLogger(f"fencepost.effects.{effect}"),
+        logger=logging.getLogger(f"fencepost.effects.{effect}"),
     )

@@ -200,13 +200,13 @@ def request(text):
     return EffectRequest(
         id="a",
         text=text,
-        input_sha256="0",
         attempt=1,
         fence=1,
-        idempotency_key="k",
+        effect="leaky",
+        namespace="test",
         deadline=0,
         extend=lambda request: None,
-        log=logging.getLogger("test.leaky"),
+        logger=logging.getLogger("test.leaky"),
     )
 
 
