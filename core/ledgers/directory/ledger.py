@@ -5,26 +5,29 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from ... import job as moves
 from ...arguments import checked
 from ...clock import Clock, wall_ms
 from ...crash import Step, pass_by
-from ...documents import JSON, MAX_DOCUMENT_BYTES
-from ...errors import IdentityConflict, LimitExceeded, Unsupported
+from ...documents import MAX_DOCUMENT_BYTES
+from ...errors import Unsupported
 from ...filters import ALL_JOBS, JobFilter
 from ...inputs import Input, NewJob, check_request
-from ...job import ClaimRequest, Decision, Job, State
+from ...job import ClaimRequest, Job, State
 from ...ledger import AuditEntry, Capabilities, Enqueued, Export, Page, Row, Swept
 from ...receipts import Published, Receipt, Settled, Settlement
 from ..folder_watch import FolderWatch
+from ..operating import ManualRule, Operator
+from ..sealing import sealed
+from ..verbs import MovingVerbs, Rule
 from . import looking, receipting, transfer
-from .store import Store, refuse_sealed
+from .enqueueing import enqueue
+from .store import Store
 from .table import Table
-from .transfer import MOST_BYTES
 from .without_schedules import WithoutSchedules
 
 if TYPE_CHECKING:
@@ -33,11 +36,8 @@ if TYPE_CHECKING:
 MAX_SLEEP_S: Final = 1.0
 """How long ``wait`` trusts the folder's events alone."""
 
-_Move: TypeAlias = Callable[[Job, int], Job | None]
-"""One of the model's moves: the job and the instant."""
 
-
-class DirectoryLedger(WithoutSchedules):
+class DirectoryLedger(MovingVerbs, WithoutSchedules):
     """Jobs in a folder of plain files, for thousands of jobs on one machine; see contract §5.
 
     ``step`` is told every step that changes the store (``crash.py``); ``clock`` is what ``now_ms=None`` means.
@@ -109,71 +109,9 @@ class DirectoryLedger(WithoutSchedules):
                 f"{self.location}: a directory ledger cannot join a transaction; use an SQL ledger (sqlite:PATH)"
             )
         with self._open_table() as table:
-            inputs: list[Input] = []
-            answers = [self._admit(table, job, inputs) for job in request]
-            if table.size > MOST_BYTES and table.changed:
-                raise LimitExceeded(
-                    f"{self.location}: {len(request):,} more jobs would fill jobs.json beyond "
-                    f"{MOST_BYTES:,} bytes; nothing was stored. For more jobs use an SQL "
-                    "ledger (--store jobs.db): `fencepost copy` moves this one there"
-                )
-            if inputs:
-                self._store.add_inputs(inputs)
-        return answers
-
-    def _admit(self, table: Table, job: NewJob, inputs: list[Input]) -> Enqueued:
-        known = table.jobs.get(job.id)
-        stored = self._store.input(job.id)
-        if stored is None:
-            if known is not None or job.id in table.purged:
-                self._store.missing_input(job.id)
-            inputs.append(Input(job.id, job.text))
-        elif stored.text != job.text:
-            raise IdentityConflict(
-                f"{self.location}: the id {job.id!r} is bound to another text; nothing was stored. Give the "
-                "changed text an id of its own"
-            )
-        if known is not None:
-            if known.effect != job.effect:
-                raise IdentityConflict(
-                    f"{self.location}: the job {job.id!r} has the effect {known.effect!r}, not {job.effect!r}; "
-                    "nothing was stored"
-                )
-            return Enqueued(job.id, created=False)
-        last = table.purged.get(job.id)
-        table.add(job.queued(enqueued_at_ms=None, version=0 if last is None else last + 1))
-        return Enqueued(job.id, created=True)
+            return enqueue(self._store, table, request)
 
     # -- claim --
-
-    @checked
-    def claim(
-        self,
-        *,
-        claimant: str,
-        lease_ms: int,
-        max_attempts: int,
-        limit: int = 1,
-        queues: Sequence[str] | None = None,
-        effects: Sequence[str] | None = None,
-        exhausted_error: str = moves.EXHAUSTED,
-        expired_error: str = moves.EXPIRED,
-        lost_error: str = moves.ATTEMPT_LOST,
-        now_ms: int | None = None,
-    ) -> list[Job]:
-        """Settle and pick under one lock and, where anything changed, with one write."""
-        request = ClaimRequest(
-            claimant=claimant,
-            lease_ms=lease_ms,
-            max_attempts=max_attempts,
-            limit=limit,
-            queues=None if queues is None else tuple(queues),
-            effects=None if effects is None else tuple(effects),
-            exhausted_error=exhausted_error,
-            expired_error=expired_error,
-            lost_error=lost_error,
-        )
-        return self.settle_and_claim([], request, now_ms=now_ms)[1]
 
     @checked
     def settle_and_claim(
@@ -185,7 +123,7 @@ class DirectoryLedger(WithoutSchedules):
         with self._open_table() as table:
             now_ms = self._at(now_ms)
             self._seen = self._store.identity()
-            settled = self._complete_all(table, settlements, published, now_ms)
+            settled = receipting.complete_all(table, settlements, published, now_ms)
             if not all(item.completed for item in settled):
                 return settled, []
             table.settle(request, now_ms=now_ms)
@@ -209,18 +147,6 @@ class DirectoryLedger(WithoutSchedules):
 
     # -- the holder's moves --
 
-    @checked
-    def begin(self, id: str, version: int, *, now_ms: int | None = None) -> bool:
-        """See ``moves.begin``."""
-        return self._move(id, lambda job, now_ms: moves.begin(job, version, now_ms=now_ms), now_ms)
-
-    @checked
-    def heartbeat(self, id: str, version: int, *, extend_ms: int = 0, now_ms: int | None = None) -> bool:
-        """See ``moves.heartbeat``."""
-        return self._move(
-            id, lambda job, now_ms: moves.heartbeat(job, version, now_ms=now_ms, extend_ms=extend_ms), now_ms
-        )
-
     def publish(self, receipt: Receipt) -> Published:
         """Link the receipt to its name, or compare it with what stands there."""
         self._refuse_if_sealed()
@@ -239,113 +165,9 @@ class DirectoryLedger(WithoutSchedules):
         self._refuse_if_sealed()
         published = receipting.publish_all(self._store, settlements)
         with self._open_table() as table:
-            return self._complete_all(table, settlements, published, self._at(now_ms))
-
-    @checked
-    def retry(
-        self,
-        id: str,
-        version: int,
-        *,
-        run_at_ms: int | None,
-        error: str | None,
-        max_attempts: int,
-        exhausted_error: str = moves.EXHAUSTED,
-        now_ms: int | None = None,
-    ) -> bool:
-        """See ``moves.retry``."""
-        return self._move(
-            id,
-            lambda job, now_ms: moves.retry(
-                job,
-                version,
-                now_ms=now_ms,
-                run_at_ms=run_at_ms,
-                error=error,
-                max_attempts=max_attempts,
-                exhausted_error=exhausted_error,
-            ),
-            now_ms,
-        )
-
-    @checked
-    def fail(self, id: str, version: int, *, error: str, now_ms: int | None = None) -> bool:
-        """See ``moves.fail``."""
-        return self._move(
-            id, lambda job, now_ms: moves.fail(job, version, now_ms=now_ms, error=error), now_ms
-        )
-
-    @checked
-    def release(self, id: str, version: int, *, now_ms: int | None = None) -> bool:
-        """See ``moves.release``."""
-        return self._move(id, lambda job, now_ms: moves.release(job, version, now_ms=now_ms), now_ms)
-
-    @checked
-    def hold(self, id: str, version: int, *, error: str, now_ms: int | None = None) -> bool:
-        """See ``moves.hold``."""
-        return self._move(
-            id, lambda job, now_ms: moves.hold(job, version, now_ms=now_ms, error=error), now_ms
-        )
+            return receipting.complete_all(table, settlements, published, self._at(now_ms))
 
     # -- the operator's moves --
-
-    @checked
-    def cancel(
-        self,
-        id: str,
-        *,
-        actor: str | None = None,
-        reason: str | None = None,
-        error: str = moves.CANCELLED,
-        now_ms: int | None = None,
-    ) -> bool:
-        """See ``moves.cancel``."""
-        return self._manual(
-            "cancel",
-            id,
-            lambda job, now_ms: moves.cancel(job, now_ms=now_ms, error=error),
-            actor=actor,
-            reason=reason,
-            now_ms=now_ms,
-        )
-
-    @checked
-    def redrive(
-        self, id: str, *, actor: str | None = None, reason: str | None = None, now_ms: int | None = None
-    ) -> bool:
-        """See ``moves.redrive``."""
-        return self._manual(
-            "redrive",
-            id,
-            lambda job, now_ms: moves.redrive(
-                job, now_ms=now_ms, has_receipt=self._store.receipt(id) is not None
-            ),
-            actor=actor,
-            reason=reason,
-            now_ms=now_ms,
-        )
-
-    @checked
-    def resolve(
-        self,
-        id: str,
-        *,
-        decision: Decision,
-        outcome: Mapping[str, JSON] | None = None,
-        actor: str | None = None,
-        reason: str | None = None,
-        error: str = moves.FAILED_BY_OPERATOR,
-        now_ms: int | None = None,
-    ) -> bool:
-        """See ``moves.resolve``; ``applied`` publishes the outcome first, or finds a receipt."""
-
-        def move(job: Job, now_ms: int) -> Job | None:
-            resolved = moves.resolve(job, now_ms=now_ms, decision=decision, error=error)
-            if resolved is not None and decision == "applied":
-                receipting.adopt(self._store, job, outcome)
-            return resolved
-
-        return self._manual("resolve", id, move, actor=actor, reason=reason, now_ms=now_ms)
 
     @checked
     def purge(
@@ -356,8 +178,7 @@ class DirectoryLedger(WithoutSchedules):
             job = table.jobs.get(id)
             if job is None or job.state != moves.DEAD:
                 return False
-            now_ms = self._at(now_ms)
-            self._store.record(AuditEntry(now_ms, "purge", id, actor, reason, job.state, None, job.version))
+            self._store.record(Operator(actor, reason).entry("purge", id, self._at(now_ms), job))
             table.purge(id)
         return True
 
@@ -477,60 +298,25 @@ class DirectoryLedger(WithoutSchedules):
 
     def _refuse_if_sealed(self) -> None:
         if (destination := self._store.sealed_for()) is not None:
-            refuse_sealed(self.location, destination)
+            raise sealed(self.location, destination)
 
-    def _move(self, id: str, move: _Move, now_ms: int | None) -> bool:
+    def _move(self, id: str, rule: Rule, now_ms: int | None) -> bool:
         with self._open_table() as table:
             job = table.jobs.get(id)
-            moved = job and move(job, self._at(now_ms))
+            moved = job and rule(job, self._at(now_ms))
             if not moved:
                 return False
             if moved != job:
                 table.put(moved)
         return True
 
-    def _manual(
-        self,
-        action: str,
-        id: str,
-        move: _Move,
-        *,
-        actor: str | None,
-        reason: str | None,
-        now_ms: int | None,
-    ) -> bool:
+    def _act(self, action: str, id: str, rule: ManualRule, operator: Operator, now_ms: int | None) -> bool:
         with self._open_table() as table:
             job = table.jobs.get(id)
-            now_ms = self._at(now_ms)
-            moved = job and move(job, now_ms)
+            at_ms = self._at(now_ms)
+            moved = job and rule(job, at_ms, receipting.Records(self._store))
             if not job or not moved:
                 return False
-            self._store.record(
-                AuditEntry(now_ms, action, id, actor, reason, job.state, moved.state, moved.version)
-            )
+            self._store.record(operator.entry(action, id, at_ms, job, moved))
             table.put(moved)
         return True
-
-    def _complete_all(
-        self,
-        table: Table,
-        settlements: Sequence[Settlement],
-        published: Sequence[Published | None],
-        now_ms: int,
-    ) -> list[Settled]:
-        answers = []
-        for item, stored in zip(settlements, published, strict=True):
-            job = table.jobs.get(item.id)
-            done = job and stored and moves.complete(job, item.version, now_ms=now_ms)
-            if done:
-                table.put(done)
-            answers.append(
-                Settled(
-                    item.id,
-                    item.version,
-                    completed=bool(done),
-                    reused=stored is not None and stored.reused,
-                    conflict=stored is None,
-                )
-            )
-        return answers

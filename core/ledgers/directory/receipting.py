@@ -1,15 +1,15 @@
-"""Receipts of a directory ledger: linked to their names once, compared by value ever after."""
+"""Receipts of a directory ledger: linked to their names once, compared by value ever after; and what rests on them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from ...documents import JSON
-from ...errors import InvalidInput, LedgerFailed, ReceiptConflict
-from ...inputs import text_sha256
-from ...job import Job
-from ...receipts import Published, Receipt, Settlement, check_outcome, check_receipt, conflict
+from ... import job as rules
+from ...errors import LedgerFailed, ReceiptConflict
+from ...inputs import Input
+from ...receipts import Published, Receipt, Settled, Settlement, check_receipt, conflict
 from .store import Store
+from .table import Table
 
 
 def publish(store: Store, receipt: Receipt) -> Published:
@@ -34,26 +34,48 @@ def publish_all(store: Store, settlements: Sequence[Settlement]) -> list[Publish
     return published
 
 
-def adopt(store: Store, job: Job, outcome: Mapping[str, JSON] | None) -> None:
-    """Publish the outcome that an operator gives, or see that there is a receipt."""
-    stored = store.receipt(job.id)
-    if outcome is None:
-        if stored is None:
-            raise InvalidInput(f"the job {job.id!r} has no receipt: say what was done, as an outcome")
-        return
-    found = store.input(job.id)
-    if found is None:
-        store.missing_input(job.id)
-    publish(
-        store,
-        Receipt(
-            job.id,
-            text_sha256(found.text),
-            check_outcome(outcome),
-            job.effect,
-            None if stored is None else stored.effect_version,
-        ),
-    )
+def complete_all(
+    table: Table, settlements: Sequence[Settlement], published: Sequence[Published | None], now_ms: int
+) -> list[Settled]:
+    """Complete the job of each settlement whose receipt stands; what became of each, in their order."""
+    answers = []
+    for item, stored in zip(settlements, published, strict=True):
+        job = table.jobs.get(item.id)
+        done = job and stored and rules.complete(job, item.version, now_ms=now_ms)
+        if done:
+            table.put(done)
+        answers.append(
+            Settled(
+                item.id,
+                item.version,
+                completed=bool(done),
+                reused=stored is not None and stored.reused,
+                conflict=stored is None,
+            )
+        )
+    return answers
+
+
+class Records:
+    """See ``operating.Records``."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def input(self, id: str) -> Input:
+        """The input of a job that is there."""
+        found = self._store.input(id)
+        if found is None:
+            self._store.missing_input(id)
+        return found
+
+    def receipt(self, id: str) -> Receipt | None:
+        """The receipt, if there is one."""
+        return self._store.receipt(id)
+
+    def publish(self, receipt: Receipt) -> Published:
+        """Link the receipt to its name, or find the same one there."""
+        return publish(self._store, receipt)
 
 
 def _compare(store: Store, receipt: Receipt, *, linked: bool) -> Published:

@@ -14,7 +14,7 @@ from typing import Final, NoReturn
 
 from ...crash import Step
 from ...documents import MAX_DOCUMENT_BYTES, compact, parse, readable
-from ...errors import InvalidInput, LedgerCorrupt, LedgerFailed, LedgerSealed
+from ...errors import InvalidInput, LedgerCorrupt, LedgerFailed
 from ...inputs import Input, check_name, parse_record
 from ...ledger import AuditEntry
 from ...receipts import Receipt
@@ -278,8 +278,3 @@ def read_audit(folder: int, path: str) -> list[AuditEntry]:
 def _bare(error: InvalidInput, where: str) -> str:
     """What is wrong, without the file's name, which some rules put first and others cannot know."""
     return str(error).removeprefix(f"{where}: ")
-
-
-def refuse_sealed(path: str, destination: str) -> NoReturn:
-    """Say that the ledger has moved."""
-    raise LedgerSealed(f"{path}: this ledger was sealed for {destination}; use that one from now on")

@@ -9,10 +9,12 @@ from typing import Final
 from ... import job as moves
 from ...documents import MAX_DOCUMENT_BYTES
 from ...errors import IdentityConflict, InvalidInput, LedgerBusy, LimitExceeded
-from ...ledger import AuditEntry, Export, Row
+from ...ledger import Export, Row
+from ..operating import Operator
+from ..sealing import sealed
 from . import receipting
 from .rows import Purged, encode, kept
-from .store import SEAL, Store, refuse_sealed
+from .store import SEAL, Store
 from .table import Table
 
 RESERVE_BYTES: Final = 256 * 1024
@@ -26,7 +28,7 @@ def seal(store: Store, table: Table, destination: str, *, actor: str | None, now
     if sealed_for == destination:
         return
     if sealed_for is not None:
-        refuse_sealed(store.path, sealed_for)
+        raise sealed(store.path, sealed_for)
     live = [
         job.id for job in table.jobs.values() if job.state == moves.RUNNING and not moves.lapsed(job, now_ms)
     ]
@@ -35,7 +37,7 @@ def seal(store: Store, table: Table, destination: str, *, actor: str | None, now
             f"{store.path}: {len(live)} jobs are running under live leases ({live[0]!r} is one); stop the workers, "
             "or wait for the leases to end"
         )
-    store.record(AuditEntry(now_ms, SEAL, destination, actor, None))
+    store.record(Operator(actor, None).entry(SEAL, destination, now_ms))
 
 
 def export_rows(store: Store, table: Table, *, after: str | None, limit: int) -> Export:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from ...errors import IdentityConflict, InvalidInput, LedgerBusy, LedgerSealed
+from ...errors import IdentityConflict, InvalidInput, LedgerBusy
 from ...inputs import is_name
 from ...job import Job
 from ...ledger import Export, Page, Row
+from ..sealing import sealed
 from .transaction import Transaction
 
 _OTHERS: Final = "others:"
@@ -40,11 +41,6 @@ def seal(transaction: Transaction, location: str, destination: str, now_ms: int)
         )
     transaction.change("seal", (destination,))
     return True
-
-
-def sealed(location: str, destination: str) -> LedgerSealed:
-    """The error that names the ledger to use instead."""
-    return LedgerSealed(f"{location}: this ledger was sealed for {destination}; use that one from now on")
 
 
 def export_rows(

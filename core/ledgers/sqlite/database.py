@@ -13,7 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final, Literal
 
-from ...errors import InvalidInput, LedgerBusy, LedgerFailed, LedgerSealed
+from ...errors import InvalidInput, LedgerBusy, LedgerFailed
+from ..sealing import sealed
 from ..statements import load
 from .errors import translate
 from .migrations import migrate, migrate_within
@@ -318,9 +319,7 @@ def refuse_sealed(transaction: Transaction) -> None:
     """Raise LedgerSealed if the ledger was copied to another one."""
     destination = transaction.value("sealed_for")
     if destination is not None:
-        raise LedgerSealed(
-            f"{transaction.path}: this ledger was sealed for {destination}; use that one from now on"
-        )
+        raise sealed(transaction.path, destination)
 
 
 def _make(path: str) -> None:
