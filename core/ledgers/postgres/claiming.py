@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
-from ...job import RUNNING, SETTLE_LIMIT, ClaimRequest, Job, Stamps, claim_order
+from ...job import RUNNING, SETTLE_LIMIT, ClaimRequest, Job, claim_order
 from ...texts import storable
+from ..rows import job_of
 from .arrays import int_array, text_array
 from .burying import bury
 from .transaction import Row, Transaction
@@ -71,28 +72,20 @@ class Claim:
 
     def _claimed(self, row: Row) -> Job:
         """A job of the row that ``pick`` returned; the rest is known of every job that was just claimed."""
-        _, id, version, lease_until_ms, attempts, queue, effect, priority, run_at_ms, *rest = row
-        expires_at_ms, enqueued_at_ms, first_claimed_at_ms, started_at_ms, last_error, *stamps = rest
-        return Job(
-            id,
-            RUNNING,
-            version,
-            lease_until_ms,
-            attempts,
-            queue,
-            effect,
-            priority,
-            run_at_ms,
-            expires_at_ms,
-            enqueued_at_ms,
-            self._claimant,
-            self._now_ms,
-            first_claimed_at_ms,
-            started_at_ms,
-            None,
-            last_error,
-            None,
-            Stamps.from_ms(*stamps),
+        return job_of(
+            (
+                row[1],
+                RUNNING,
+                *row[2:11],  # version to enqueued_at_ms
+                self._claimant,
+                self._now_ms,
+                row[11],
+                row[12],
+                None,
+                row[13],
+                None,
+                *row[14:],
+            )
         )
 
     def _settle(self) -> None:
