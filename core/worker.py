@@ -156,11 +156,12 @@ class Worker(Renew):
         attempt.lose()
 
     def flush(self) -> None:
-        """Settle what waits for company, a moment after it began to, unless a slot is at it."""
-        if self._finished and (early_s := self._first_finish + self._pace.flush_s - now()) > 0:
+        """Settle what has waited for company, and claim ahead where little is left, unless a slot is at it."""
+        if not self._low() and self._finished and (early_s := self._waits_until() - now()) > 0:
             time.sleep(early_s)
-        if self._waited():
-            self._try_turn(claim=False)
+        low = self._low()
+        if low or self._waited():
+            self._try_turn(claim=low)
 
     def hand_back(self, *, waiting_s: float = 0.0) -> None:
         """Release claimed jobs that have not started and have waited so long; their attempt is not counted."""
@@ -190,9 +191,12 @@ class Worker(Renew):
         """The next attempt to make; None when there will be none."""
         while True:
             stopping = self._stopping.is_set()
-            low = not (stopping or self._dry) and self._pace.low(len(self._ready))
-            if self._waited() or (low and self._ready and self._pace.early):
-                self._try_turn(claim=low)
+            if self._pace.early:
+                # Another thread takes the turn while the slots go on: the one that keeps house.
+                if self._low() and not self.news.is_set():
+                    self.news.set()
+            elif self._waited():
+                self._try_turn(claim=not (stopping or self._dry) and self._pace.low(len(self._ready)))
             if not stopping and (attempt := self._pop()) is not None:
                 if self._still_mine(attempt):
                     return attempt
@@ -233,8 +237,16 @@ class Worker(Renew):
             with self._changed:
                 self._changed.notify()
 
+    def _low(self) -> bool:
+        """Whether it is time to claim more, although there is still something to start."""
+        ready = len(self._ready)
+        return 0 < ready and self._pace.early and self._pace.low(ready) and not (self._dry or self.stopping)
+
+    def _waits_until(self) -> float:
+        return self._first_finish + self._pace.flush_s
+
     def _waited(self) -> bool:
-        return bool(self._finished) and now() >= self._first_finish + self._pace.flush_s
+        return bool(self._finished) and now() >= self._waits_until()
 
     def _rest(self) -> None:
         """Wait until there may be something to do: one slot watches the ledger, the others wait for it."""
@@ -303,6 +315,7 @@ class Worker(Renew):
         batch = [self._finished.popleft() for _ in range(len(self._finished))]
         if self._finished:
             self._first_finish = now()
+            self.news.set()
         if not batch and (self._dry or not claim or not self._turns.may_claim):
             return False
         self._turn_count += 1
