@@ -1,8 +1,9 @@
 """The worker: claim → effect → receipt → complete, over and over.
 
 Threads: ``concurrency`` slots make the attempts. A slot that has nothing at hand takes a *turn*: it settles what has
-finished and claims what comes next, in one commit. One slot at a time takes a turn, the others go on. The thread
-that called ``run`` keeps house (``housekeeping.py``); heartbeats have a thread of their own (``heartbeats.py``).
+finished and claims what comes next, in one commit. One thread at a time takes a turn, the slots go on. The thread
+that called ``run`` keeps house (``housekeeping.py``); it takes a turn for what has waited long enough, and claims
+ahead for several slots. Heartbeats have a thread of their own (``heartbeats.py``).
 
 The order that finishes a job exactly once: the receipt is durable first, then the completion asks for the current
 fence inside the lease. A worker that dies between the two leaves a receipt, which the next claim finds and reuses;

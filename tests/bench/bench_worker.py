@@ -32,7 +32,7 @@ from fencepost.plugins.manager import Plugins
 JOBS = 20_000
 PEER_JOBS = JOBS // 10
 """Peers commit once or twice for each job; a tenth of the jobs tells their rate."""
-SLEEPS = 4_000
+SLEEPS = 10_000
 SLICES = 3
 TEXT = "a few words for job {n}, as short as most are"
 
