@@ -36,7 +36,7 @@ LAYERS: list[tuple[str, set[str]]] = [
     ("core.spans", {"core.errors", "core.inputs"}),
     ("core.clock", set()),
     ("core.crash", set()),
-    ("core.keys", set()),
+    ("core.keys", {"core.inputs"}),
     ("core.job", {"core.errors"}),
     ("core.documents", {"core.errors"}),
     ("core.fields", {"core.job"}),
@@ -147,3 +147,17 @@ def test_the_worker_knows_no_plugin_system_and_no_kind_of_ledger() -> None:
         assert not any(
             within(name, {"plugins", "core.ledgers"}) for name, _ in imports(module, MODULES[module])
         )
+
+
+def test_a_kind_of_ledger_knows_no_other_and_what_they_share_knows_none() -> None:
+    """Shared by all: the modules of ``core.ledgers`` itself; by the SQL ledgers: ``core.ledgers.sql``."""
+    kinds = {"core.ledgers.directory", "core.ledgers.sqlite", "core.ledgers.postgres"}
+    wrong = [
+        f"{module} imports {name}"
+        for module, path in MODULES.items()
+        if within(module, {"core.ledgers"})
+        for name, _ in imports(module, path)
+        if within(name, kinds - {kind for kind in kinds if within(module, {kind})})
+        or (within(name, {"core.ledgers.sql"}) and within(module, {"core.ledgers.directory"}))
+    ]
+    assert wrong == []

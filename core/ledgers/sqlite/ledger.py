@@ -25,6 +25,7 @@ from ..sql import scheduling
 from ..sql.auditing import record
 from ..sql.ledger import SqlLedger
 from ..sql.records import Records
+from ..sql.sweeping import Sweep
 from ..verbs import Rule
 from . import looking, receipting, sweeping, transfer
 from .claiming import Claim
@@ -176,21 +177,16 @@ class SqliteLedger(SqlLedger):
 
     @checked
     def sweep_expired(self, *, queue: str | None = None, now_ms: int | None = None) -> Swept:
-        """In transactions of a thousand jobs; what this sweep buries is not purged by it."""
-        purged = expired = 0
-        purging = True
-        while True:
+        """See ``sql/sweeping.py``."""
+        sweep = Sweep()
+        while not sweep.done:
             with self._database.write() as transaction:
                 now_ms = self._at(now_ms)
-                step = sweeping.purge_step(transaction, queue, now_ms) if purging else 0
-                purged += step
-                purging = step == sweeping.STEP
-                if purging:
-                    continue
-                step = sweeping.expire_step(transaction, queue, now_ms)
-                expired += step
-                if step < sweeping.STEP:
-                    return Swept(expired, purged)
+                sweep.step(
+                    partial(sweeping.purge_kept, transaction, queue, now_ms),
+                    partial(sweeping.bury_expired, transaction, queue, now_ms),
+                )
+        return sweep.swept
 
     # -- looking --
 

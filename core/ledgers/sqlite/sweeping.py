@@ -1,29 +1,26 @@
-"""The sweep: retention first, then expiry, in steps that each commit."""
+"""What a step of the sweep does; which step comes when is in ``sql/sweeping.py``."""
 
 from __future__ import annotations
 
 import json
-from typing import Final
 
 from ...job import EXPIRED
 from .burying import bury, purge
 from .claiming import lanes
 from .transaction import Transaction
 
-STEP: Final = 1_000
 
-
-def purge_step(transaction: Transaction, queue: str | None, now_ms: int) -> int:
-    """Purge up to a thousand dead jobs whose retention has ended; how many they were."""
+def purge_kept(transaction: Transaction, queue: str | None, now_ms: int, limit: int) -> int:
+    """Purge dead jobs whose retention has ended; how many they were."""
     queues = [queue] if queue is not None else [name for (name,) in transaction.rows("queues_with_retention")]
-    rows = transaction.rows("purgeable", {"queues": json.dumps(queues), "now_ms": now_ms, "limit": STEP})
+    rows = transaction.rows("purgeable", {"queues": json.dumps(queues), "now_ms": now_ms, "limit": limit})
     purge(transaction, [key for (key,) in rows])
     return len(rows)
 
 
-def expire_step(transaction: Transaction, queue: str | None, now_ms: int) -> int:
-    """Bury up to a thousand jobs that have expired; how many they were."""
+def bury_expired(transaction: Transaction, queue: str | None, now_ms: int, limit: int) -> int:
+    """Bury jobs that have expired; how many they were."""
     served = lanes(transaction, None if queue is None else [queue], None)
-    rows = transaction.rows("expired", {"lanes": json.dumps(served), "now_ms": now_ms, "limit": STEP})
+    rows = transaction.rows("expired", {"lanes": json.dumps(served), "now_ms": now_ms, "limit": limit})
     bury(transaction, [key for (key,) in rows], error=EXPIRED, now_ms=now_ms)
     return len(rows)

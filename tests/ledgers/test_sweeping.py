@@ -1,0 +1,42 @@
+"""Which step of a sweep comes when, in the SQL ledgers: every step is a transaction."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+from fencepost.core.ledger import Swept
+from fencepost.core.ledgers.sql.sweeping import STEP, Sweep
+
+
+@pytest.mark.parametrize(
+    ("old", "late", "transactions"),
+    [
+        (0, 0, ["p0 e0"]),
+        (2, 3, ["p2 e3"]),
+        (STEP - 1, STEP - 1, [f"p{STEP - 1} e{STEP - 1}"]),
+        (STEP, 3, [f"p{STEP}", "p0 e3"]),
+        (2, STEP, [f"p2 e{STEP}", "e0"]),
+        (2 * STEP + 1, STEP + 2, [f"p{STEP}", f"p{STEP}", f"p1 e{STEP}", "e2"]),
+    ],
+)
+def test_retention_ends_before_expiry_begins_and_the_step_between_does_both(
+    old: int, late: int, transactions: list[str]
+) -> None:
+    left = {"p": old, "e": late}
+    sweep, done = Sweep(), []
+
+    def take(what: str, limit: int) -> int:
+        count = min(limit, left[what])
+        left[what] -= count
+        if what == "e":
+            left["p"] += count  # buried only now: not this sweep's to purge
+        parts.append(f"{what}{count}")
+        return count
+
+    while not sweep.done:
+        parts: list[str] = []
+        sweep.step(partial(take, "p"), partial(take, "e"))
+        done.append(" ".join(parts))
+    assert done == transactions
+    assert sweep.swept == Swept(expired=late, purged=old)
