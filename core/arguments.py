@@ -6,8 +6,8 @@ A float from ``time.time() * 1000`` or a fence as text must be refused where it 
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Mapping
+from types import FunctionType
 from typing import Any, Final, TypeVar, cast
 
 from .errors import InvalidInput
@@ -86,11 +86,12 @@ def checked(verb: Verb) -> Verb:
     Raises:
         InvalidInput: names the argument and the rule; the ledger was not looked at.
     """
-    names = list(inspect.signature(verb).parameters)[1:]
+    code = cast(FunctionType, verb).__code__
+    positional = code.co_varnames[1 : code.co_argcount]
 
     @functools.wraps(verb)
     def call(self: object, *arguments: Any, **named: Any) -> Any:
-        for name, value in (*zip(names, arguments, strict=False), *named.items()):
+        for name, value in (*zip(positional, arguments, strict=False), *named.items()):
             check = _CHECKS.get(name)
             if check is not None and not (value is None and name in _OPTIONAL):
                 check(value, name)

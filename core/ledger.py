@@ -2,6 +2,9 @@
 
 ``now_ms=None`` means the ledger's own clock, read once. Moves are described in ``job.py``; a refused move is a
 value (``False``, a shorter list), a broken store is an exception (``errors.py``), and never the other way round.
+
+What a verb only answers with is a named tuple, not a dataclass: its class is made in a fifth of the time, which every
+command waits for when it starts.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 from .documents import JSON
 from .filters import ALL_JOBS, JobFilter
@@ -51,24 +54,21 @@ class Capabilities:
     """Takes JSON Lines of any length."""
 
 
-@dataclass(frozen=True, slots=True)
-class Enqueued:
+class Enqueued(NamedTuple):
     """What became of one record; ``created`` False: the same job was there already."""
 
     id: str
     created: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(NamedTuple):
     """Some jobs, in order of enqueue, and the cursor of the next page (None: that was the last)."""
 
     jobs: list[Job]
     next: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Swept:
+class Swept(NamedTuple):
     """How many jobs a sweep buried because they had expired, and purged because their retention had ended."""
 
     expired: int
@@ -92,8 +92,7 @@ class Schedule:
     """The next boundary; None before the schedule is registered."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fire:
+class Fire(NamedTuple):
     """One boundary of one schedule. ``created`` False: its id was already bound."""
 
     schedule: str
@@ -136,8 +135,7 @@ class Row:
     receipt: Receipt | None
 
 
-@dataclass(frozen=True, slots=True)
-class Export:
+class Export(NamedTuple):
     """Some rows in order of enqueue (ids without a job last), and the cursor of the next ones."""
 
     rows: list[Row]

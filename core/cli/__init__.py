@@ -11,6 +11,7 @@ import sys
 import traceback
 
 from ..errors import FencepostError
+from .collector import wait_while_starting
 from .output import unwritable
 
 DEBUG_ENV = "FENCEPOST_DEBUG"
@@ -20,6 +21,7 @@ _UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, err
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command that the arguments name, and exit."""
+    wait_while_starting()
     arguments = sys.argv[1:] if arguments is None else arguments
     ours = arguments[: arguments.index("--")] if "--" in arguments else arguments
     debug = "--debug" in ours or bool(os.environ.get(DEBUG_ENV))

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
-from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 import typer
 from typer.core import TyperGroup
@@ -19,8 +18,7 @@ if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter
 
 
-@dataclass(frozen=True, slots=True)
-class Lazy:
+class Lazy(NamedTuple):
     """One command: where its function or its ``typer.Typer`` lies, and what ``--help`` says of it."""
 
     module: str

@@ -160,8 +160,6 @@ def run_due(
 
     Example: fencepost schedule run --store jobs.db
     """
-    from dataclasses import asdict
-
     from ..errors import FencepostError
     from .opening import open_existing
     from .output import for_a_program, print_document
@@ -173,7 +171,7 @@ def run_due(
         said = "; ".join(f"the schedule {fire.schedule!r} cannot fire: {fire.error}" for fire in faults)
         raise FencepostError(f"{said}; {len(fires) - len(faults)} jobs of the others were enqueued")
     if for_a_program(as_json):
-        print_document({"schema_version": 1, "fired": [asdict(fire) for fire in fires]})
+        print_document({"schema_version": 1, "fired": [fire._asdict() for fire in fires]})
         return
     for fire in fires:
         print(f"{fire.id}" + ("" if fire.created else ": was there already"))
