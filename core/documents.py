@@ -79,7 +79,7 @@ def parse(data: bytes, *, what: str, max_bytes: int = MAX_DOCUMENT_BYTES) -> obj
     try:
         document: object = _DECODER.decode(data.decode("utf-8"))
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"{what}: not UTF-8 at byte {error.start}") from error
+        raise InvalidInput(f"{what}: not UTF-8 at byte {error.start}; save it as UTF-8") from error
     except json.JSONDecodeError as error:
         reason = "a second document or stray text follows" if error.msg == "Extra data" else error.msg
         raise InvalidInput(f"{what}: not one JSON document: {reason} (line {error.lineno})") from error

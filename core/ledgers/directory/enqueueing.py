@@ -51,7 +51,7 @@ def _admit(store: Store, table: Table, job: NewJob, inputs: list[Input]) -> Enqu
         if known.effect != job.effect:
             raise IdentityConflict(
                 f"{store.path}: the job {job.id!r} has the effect {known.effect!r}, not {job.effect!r}; nothing was "
-                "stored"
+                "stored. Give a job of another effect an id of its own"
             )
         return Enqueued(job.id, created=False)
     last = table.purged.get(job.id)

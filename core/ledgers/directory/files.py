@@ -41,8 +41,8 @@ def engine_errors(where: str) -> Iterator[None]:
             errno.EDQUOT: "raise the quota or free some space and run the command again",
             errno.EACCES: "run as the user who owns the store, or correct its permissions",
             errno.EPERM: "run as the user who owns the store, or correct its permissions",
-            errno.EROFS: "the file system is mounted read-only",
-            errno.EMFILE: "raise the limit of open files",
+            errno.EROFS: "the file system is mounted read-only: mount it for writing, or name another store",
+            errno.EMFILE: "raise the limit of open files (ulimit -n)",
         }.get(error.errno or 0, "nothing was lost; mend the cause and run the command again")
         raise LedgerFailed(f"{where}: {error.strerror or error}; {advice}") from error
 
@@ -93,7 +93,10 @@ def read_descriptor(descriptor: int, *, where: str, max_bytes: int) -> bytes:
         parts.append(part)
         left -= len(part)
     if not left:
-        raise LedgerCorrupt(f"{where}: more than {max_bytes:,} bytes, the most that one document may have")
+        raise LedgerCorrupt(
+            f"{where}: more than {max_bytes:,} bytes, the most that it may have; the file is left as it is: look at "
+            "what wrote it, and restore it from a copy"
+        )
     return b"".join(parts)
 
 

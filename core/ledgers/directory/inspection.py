@@ -55,7 +55,7 @@ class DirectoryInspection:
     def findings(self) -> Iterator[Finding]:
         """Files, modes, the file system; then whether jobs.json can be read, and how full it is."""
         if not os.path.isdir(self.location):
-            raise LedgerFailed(f"{self.location}: there is no folder of that name")
+            raise LedgerFailed(f"{self.location}: there is no folder of that name; look at what --store says")
         yield from network_findings(self.location)
         yield from self._folder_findings()
         size = self._read()

@@ -83,7 +83,10 @@ def _compare(store: Store, receipt: Receipt, *, linked: bool) -> Published:
         return Published(receipt, reused=False)
     stored = store.receipt(receipt.id)
     if stored is None:
-        raise LedgerFailed(f"{store.path}: the receipt of {receipt.id!r} vanished while it was compared")
+        raise LedgerFailed(
+            f"{store.path}: the receipt of {receipt.id!r} vanished while it was compared; let nobody remove files of "
+            "the store while programs have it open, and run the command again"
+        )
     if not stored.same_as(receipt):
         raise conflict(stored, receipt)
     return Published(stored, reused=True)

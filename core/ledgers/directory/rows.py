@@ -20,6 +20,9 @@ from ...texts import storable
 MAX_ERROR_BYTES: Final = 1024
 PURGED: Final = "purged"
 
+_LEFT: Final = (
+    "the file is left as it is: restore it from a copy, or mend it while no program has the ledger open"
+)
 _FIVE: Final = frozenset({"ID", "State", "Version", "LeaseUntil", "Attempts"})
 _NAMES: Final = frozenset({"Queue", "Effect"})
 _AT_LEAST_ONE: Final = frozenset({"VisibilityTimeout", "MaxAttempts", "BackoffBase"})
@@ -93,9 +96,9 @@ def decode(data: bytes, *, where: str) -> list[Job | Purged]:
     try:
         found = parse(data, what=where)
     except InvalidInput as error:
-        raise LedgerCorrupt(f"{error}; the file is left as it is: restore it from a copy") from error
+        raise LedgerCorrupt(f"{error}; {_LEFT}") from error
     if not isinstance(found, list):
-        raise LedgerCorrupt(f"{where}: must be a JSON array of jobs; the file is left as it is")
+        raise LedgerCorrupt(f"{where}: must be a JSON array of jobs; {_LEFT}")
     entries: list[Job | Purged] = []
     seen: set[str] = set()
     for place, row in enumerate(found, 1):
@@ -104,7 +107,7 @@ def decode(data: bytes, *, where: str) -> list[Job | Purged]:
             if entry.id in seen:
                 raise InvalidInput(f"the id {entry.id!r} stands twice")
         except InvalidInput as error:
-            raise LedgerCorrupt(f"{where}: job {place}: {error}; the file is left as it is") from error
+            raise LedgerCorrupt(f"{where}: job {place}: {error}; {_LEFT}") from error
         seen.add(entry.id)
         entries.append(entry)
     return entries

@@ -271,7 +271,10 @@ def read_audit(folder: int, path: str) -> list[AuditEntry]:
             entries.append(AuditEntry(**json.loads(line)))
         except (ValueError, TypeError) as error:
             if line.endswith(b"}"):
-                raise LedgerCorrupt(f"{where}: line {number} is no audit entry: {error}") from error
+                raise LedgerCorrupt(
+                    f"{where}: line {number} is no audit entry: {error}; the file is left as it is: restore it from a "
+                    "copy, or take the line out while no program has the ledger open"
+                ) from error
     return entries
 
 

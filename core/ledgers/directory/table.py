@@ -144,7 +144,9 @@ class Table:
         try:
             return self._order[id]
         except KeyError as error:
-            raise InvalidInput(f"there is no job {id!r} to go on after") from error
+            raise InvalidInput(
+                f"there is no job {id!r} to go on after: give the cursor that the page before returned, or begin anew"
+            ) from error
 
     # -- the indexes --
 

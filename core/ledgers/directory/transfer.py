@@ -92,10 +92,10 @@ def import_rows(store: Store, table: Table, rows: Sequence[Row]) -> int:
 def _is_new(store: Store, table: Table, row: Row) -> bool:
     stored = store.input(row.id)
     if stored is not None and row.input is not None and stored.text != row.input.text:
-        raise IdentityConflict(f"{store.path}: the id {row.id!r} is bound to another text")
+        raise _differs(f"{store.path}: the id {row.id!r} is bound to another text")
     receipt = store.receipt(row.id)
     if receipt is not None and (row.receipt is None or not receipt.same_as(row.receipt)):
-        raise IdentityConflict(f"{store.path}: the receipt of {row.id!r} is there already, and differs")
+        raise _differs(f"{store.path}: the receipt of {row.id!r} is there already, and differs")
     if row.job is None and row.purged_version is None:
         return stored is None
     known = table.jobs.get(row.id)
@@ -103,5 +103,9 @@ def _is_new(store: Store, table: Table, row: Row) -> bool:
         return True
     expected = None if row.job is None else kept(row.job)
     if known != expected or table.purged.get(row.id) != row.purged_version:
-        raise IdentityConflict(f"{store.path}: the job {row.id!r} is there already, and differs")
+        raise _differs(f"{store.path}: the job {row.id!r} is there already, and differs")
     return False
+
+
+def _differs(what: str) -> IdentityConflict:
+    return IdentityConflict(f"{what}; copy into an empty ledger, or go on with a copy of the same source")

@@ -150,7 +150,8 @@ def _add_unknown(
                 )
             if effect and effect != job.effect:
                 raise IdentityConflict(
-                    f"{record}: the job has the effect {effect!r}, not {job.effect!r}; nothing was stored"
+                    f"{record}: the job has the effect {effect!r}, not {job.effect!r}; nothing was stored. Give "
+                    "a job of another effect an id of its own"
                 )
             if mine and dead_effect:
                 raise LedgerBusy(f"{record}: another program made this job, too, just now; try again")

@@ -20,11 +20,11 @@ _BUSY: Final = (
 _CORRUPT: Final = (errors.DataCorrupted, errors.IndexCorrupted)
 _HELP: Final[dict[type[psycopg.Error], str]] = {
     errors.DiskFull: "the server's disk is full: make room, then go on",
-    errors.OutOfMemory: "the server has no memory left",
+    errors.OutOfMemory: "the server has no memory left: give it more, or ask for less at a time; then go on",
     errors.ReadOnlySqlTransaction: "it cannot be written: this is a standby, or default_transaction_read_only is on",
     errors.InsufficientPrivilege: "this role may not do that: see docs/how-to/postgresql.md for what it needs",
-    errors.UndefinedTable: "tables are missing: was the schema changed while programs had it open?",
-    psycopg.IntegrityError: "a rule of the schema was broken",
+    errors.UndefinedTable: "tables are missing: was the schema changed while programs had it open? Start them anew",
+    psycopg.IntegrityError: "a rule of the schema was broken: run `fencepost doctor`",
 }
 
 
@@ -32,7 +32,8 @@ def translate(error: Exception, address: Address) -> FencepostError:
     """The error of ours that stands for ``error``; raise it ``from error``."""
     if isinstance(error, UnicodeEncodeError):
         return InvalidInput(
-            f"a lone surrogate at character {error.start} of a text, which UTF-8 cannot carry; nothing was stored"
+            f"a lone surrogate at character {error.start} of a text, which UTF-8 cannot carry; nothing was stored. "
+            "Take it out"
         )
     said = address.hide_secrets(" ".join(str(error).split())) or type(error).__name__
     where = address.location

@@ -131,7 +131,10 @@ class PostgresInspection:
         found, known = self.version(), len(migrations())
         where = f"{self.location}: the schema {self._address.schema!r}"
         if found == 0:
-            raise LedgerFailed(f"{where} holds no ledger: the tables of Fencepost are not in it")
+            raise LedgerFailed(
+                f"{where} holds no ledger: the tables of Fencepost are not in it; look at what --store says "
+                "(an enqueue there would make them)"
+            )
         if found > known:
             raise LedgerFailed(
                 f"{where} has version {found}, this program knows {known} and older: look at it with the newer "

@@ -100,7 +100,8 @@ def _add_unknown(transaction: Transaction, jobs: Sequence[NewJob], now_ms: int) 
             )
         if effect is not None and effect != job.effect:
             raise IdentityConflict(
-                f"{record}: the job has the effect {effect!r}, not {job.effect!r}; nothing was stored"
+                f"{record}: the job has the effect {effect!r}, not {job.effect!r}; nothing was stored. Give a "
+                "job of another effect an id of its own"
             )
     new = [job for job in jobs if known[job.id][1] is None]
     key: int = transaction.value("next_key")

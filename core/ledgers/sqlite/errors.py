@@ -12,7 +12,7 @@ _HELP: Final = {
     sqlite3.SQLITE_READONLY: "it cannot be written: look at the permissions of the file and its folder",
     sqlite3.SQLITE_CANTOPEN: "it cannot be opened: look at the path and the permissions of its folder",
     sqlite3.SQLITE_IOERR: "reading or writing failed: look at the disk and the system's log",
-    sqlite3.SQLITE_CONSTRAINT: "a rule of the schema was broken; nothing was changed",
+    sqlite3.SQLITE_CONSTRAINT: "a rule of the schema was broken; nothing was changed: run `fencepost doctor`",
 }
 
 
@@ -20,7 +20,8 @@ def translate(error: Exception, path: str) -> FencepostError:
     """The error of ours that stands for ``error``; raise it ``from error``."""
     if isinstance(error, UnicodeEncodeError):
         return InvalidInput(
-            f"a lone surrogate at character {error.start} of a text, which UTF-8 cannot carry; nothing was stored"
+            f"a lone surrogate at character {error.start} of a text, which UTF-8 cannot carry; nothing was stored. "
+            "Take it out"
         )
     if isinstance(error, OverflowError):
         return InvalidInput(f"a number is larger than 64 bits carry: {error}; nothing was stored")

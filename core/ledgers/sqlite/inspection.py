@@ -25,6 +25,8 @@ from .migrations import migrations, schema_version
 
 LONG_WAL_BYTES: Final = 256 * 1024 * 1024
 CHUNK: Final = 1_000
+CACHE: Final = "PRAGMA cache_size = -65536"
+"""64 MiB: every id is looked up in every table, and with SQLite's usual 2 MiB most pages are read again and again."""
 MAX_FAULTS: Final = 20
 
 
@@ -53,7 +55,7 @@ class SqliteInspection:
     def findings(self) -> Iterator[Finding]:
         """The file and those beside it; then the engine's own check; then the schema."""
         if not os.path.isfile(self.location):
-            raise LedgerFailed(f"{self.location}: there is no file of that name")
+            raise LedgerFailed(f"{self.location}: there is no file of that name; look at what --store says")
         yield from network_findings(self.location)
         yield from mode_findings(
             (self.location, self._wal, f"{self.location}-shm"), what="files", remedy="chmod 600 them"
@@ -116,7 +118,8 @@ class SqliteInspection:
         found, known = schema_version(connection), len(migrations())
         if found == 0:
             raise LedgerFailed(
-                f"{self.location}: a database, but no ledger: the tables of Fencepost are not in it"
+                f"{self.location}: a database, but no ledger: the tables of Fencepost are not in it; look at what "
+                "--store says (an enqueue there would make them)"
             )
         if found > known:
             raise LedgerFailed(
@@ -166,6 +169,7 @@ class SqliteInspection:
         )
         connection.execute("PRAGMA query_only = ON")
         connection.execute("PRAGMA temp_store = MEMORY")
+        connection.execute(CACHE)
         return connection
 
 
