@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 from .inputs import Input
 from .job import Job
@@ -26,8 +26,7 @@ class Finding:
     """How many there are in all."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One id, and which parts of it are there."""
 
     id: str
@@ -37,8 +36,7 @@ class Entry:
     has_receipt: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(NamedTuple):
     """What is stored under one id; ``fault`` says why a part cannot be read."""
 
     id: str

@@ -17,7 +17,8 @@ def doctor(
     verify: Annotated[
         bool,
         typer.Option(
-            "--verify", help="Compute every digest again. [default: those of the latest 1,000 receipts]"
+            "--verify",
+            help="Compute every digest and every count again. [default: those of the latest 1,000 receipts]",
         ),
     ] = False,
     as_json: options.Json = False,
@@ -31,6 +32,7 @@ def doctor(
 
     Example: fencepost doctor --store jobs.db --verify
     """
+    from ...effects.count import effect_outcome
     from ..clock import logical, wall_ms
     from ..config import load
     from ..doctor.examine import examine
@@ -46,7 +48,7 @@ def doctor(
     clock = wall_ms if logical_ms is None else logical(logical_ms)
     with open_inspection(name, clock=clock) as inspection, progress("looking at jobs") as tell:
         at_ms = inspection.now_ms() if logical_ms is None else logical_ms
-        report = examine(inspection, now_ms=at_ms, verify=verify, progress=tell)
+        report = examine(inspection, now_ms=at_ms, verify=verify, count=effect_outcome, progress=tell)
         location = inspection.location
     if for_a_program(as_json):
         print_document(_document(report, location))

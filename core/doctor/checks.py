@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
+from ..documents import JSON, canonical, compact
 from ..inspection import Content, Entry, Finding
-from ..job import COMPLETED, HELD, QUEUED, RUNNING, Job, expired, lapsed, purgeable
+from ..job import COMPLETED, DEFAULT_EFFECT, HELD, QUEUED, RUNNING, Job, expired, lapsed, purgeable
+from ..receipts import Receipt
 from ..spans import FIRST_WALL_MS, words
 
 LATE_MS: Final = 5 * 60_000
@@ -17,6 +19,9 @@ AHEAD_MS: Final = 60_000
 """How far two clocks may differ before leases and delays are off."""
 LONGEST_LEASE_MS: Final = 24 * 3_600_000
 EXAMPLES: Final = 5
+
+Count: TypeAlias = Callable[[str], Mapping[str, JSON]]
+"""What the default effect says of a text: its rule is frozen, so every receipt of it can be computed again."""
 
 
 @dataclass
@@ -92,14 +97,17 @@ _ALONE: Final = {
 class Examination:
     """One walk: ``look`` at every entry, ``compare`` what contents were read, then ask for ``findings``."""
 
-    def __init__(self, *, now_ms: int, paused: list[str]) -> None:
+    def __init__(self, *, now_ms: int, paused: list[str], count: Count) -> None:
         self._now_ms = now_ms
         self._paused = frozenset(paused)
+        self._count = count
         self._alone: dict[str, Tally] = {}
         self._lapsed: dict[tuple[str, str], Tally] = {}
         self._waiting: dict[tuple[str, str], Tally] = {}
         self._in_pause: dict[str, Tally] = {}
         self._serving: set[tuple[str, str]] = set()
+        self._miscounted = Tally()
+        self._miscounted_first = ""
         self._logical = Tally()
         self._real = 0
         self.entries = 0
@@ -107,23 +115,24 @@ class Examination:
 
     def look(self, entry: Entry) -> None:
         """Take one entry into account."""
+        id, job, purged, has_input, has_receipt = entry
         self.entries += 1
-        self.receipts += entry.has_receipt
-        job = entry.job
+        self.receipts += has_receipt
         if job is None:
-            if not entry.purged:
-                self._add("receipt-without-job" if entry.has_receipt else "input-without-job", entry.id)
+            if not purged:
+                self._add("receipt-without-job" if has_receipt else "input-without-job", id)
             return
-        if not entry.has_input:
-            self._add("job-without-input", entry.id)
-        if job.state == COMPLETED and not entry.has_receipt:
-            self._add("completed-without-receipt", entry.id)
+        if not has_input:
+            self._add("job-without-input", id)
+        if job.state == COMPLETED:  # most are, where there are many
+            if not has_receipt:
+                self._add("completed-without-receipt", id)
         elif job.state == HELD:
-            self._add("held", entry.id)
-        elif purgeable(job, self._now_ms - LATE_MS):
-            self._add("retention-ended", entry.id)
+            self._add("held", id)
         elif job.state in (QUEUED, RUNNING):
             self._look_at_live(job)
+        elif purgeable(job, self._now_ms - LATE_MS):
+            self._add("retention-ended", id)
         self._look_at_clocks(job)
 
     def compare(self, content: Content) -> None:
@@ -134,6 +143,8 @@ class Examination:
             receipt = content.receipt
             if receipt.id != content.id or receipt.input_sha256 != content.input.sha256:
                 self._add("receipt-differs", content.id)
+            elif receipt.effect == DEFAULT_EFFECT:
+                self._count_again(receipt, content.input.text)
 
     def findings(self) -> Iterator[Finding]:
         """Everything that was found, each kind once."""
@@ -142,6 +153,14 @@ class Examination:
         for check, (problem, remedy) in _ALONE.items():
             if check in self._alone:
                 yield self._alone[check].finding(check, problem, remedy)
+        if self._miscounted.count:
+            yield self._miscounted.finding(
+                "outcome-differs",
+                f"receipts of the effect {DEFAULT_EFFECT!r} whose figures are not those of their input "
+                f"({self._miscounted_first})",
+                "compare both with a back-up, and restore the one that was altered; a worker that meets such a job "
+                "does not complete it",
+            )
         for (queue, effect), tally in sorted(self._lapsed.items()):
             yield tally.finding(
                 "stuck-running",
@@ -165,6 +184,15 @@ class Examination:
             )
 
     # -- one job --
+
+    def _count_again(self, receipt: Receipt, text: str) -> None:
+        found = self._count(text)
+        if canonical(receipt.outcome) != canonical(found):
+            self._miscounted.add(receipt.id)
+            if self._miscounted.count == 1:
+                self._miscounted_first = (
+                    f"{receipt.id} has {compact(receipt.outcome)}, it should be {compact(found)}"
+                )
 
     def _look_at_live(self, job: Job) -> None:
         now_ms, lane = self._now_ms, (job.queue, job.effect)
@@ -196,12 +224,13 @@ class Examination:
         ]  # fmt: skip
         if not touched:
             return
-        if max(touched) > self._now_ms + AHEAD_MS:
-            self._add("clock-ahead", job.id)
-        if max(touched) < FIRST_WALL_MS:
+        latest_ms = max(touched)
+        if latest_ms < FIRST_WALL_MS:
             self._logical.add(job.id)
         else:
             self._real += 1
+        if latest_ms > self._now_ms + AHEAD_MS:
+            self._add("clock-ahead", job.id)
 
     def _add(self, check: str, id: str) -> None:
         self._alone.setdefault(check, Tally()).add(id)

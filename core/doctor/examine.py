@@ -10,7 +10,7 @@ from typing import Final
 
 from ..errors import LedgerError
 from ..inspection import Finding, Inspection
-from .checks import Examination
+from .checks import Count, Examination
 
 SAMPLE: Final = 1_000
 """How many of the latest receipts are compared with their inputs where not all are asked for."""
@@ -33,9 +33,12 @@ def examine(
     *,
     now_ms: int,
     verify: bool,
+    count: Count,
     progress: Callable[[int, str], None] = lambda done, said: None,
 ) -> Report:
-    """Look at everything; with ``verify`` every digest is computed again. ``progress`` is told of each entry."""
+    """Look at everything; with ``verify`` every digest, and what ``count`` says of every text, is computed again.
+
+    ``progress`` is told how far it has come."""
     found: list[Finding] = []
     try:
         found += inspection.findings()
@@ -51,7 +54,7 @@ def examine(
                 "use that one, and keep or delete this one",
             )
         )
-    examination = Examination(now_ms=now_ms, paused=inspection.paused())
+    examination = Examination(now_ms=now_ms, paused=inspection.paused(), count=count)
     with_receipt: deque[str] = deque(maxlen=None if verify else SAMPLE)
     verified = 0
     for number, entry in enumerate(inspection.entries(), 1):
@@ -60,7 +63,8 @@ def examine(
             with_receipt.append(entry.id)
             if verify and len(with_receipt) == BATCH:
                 verified += _compare(inspection, examination, with_receipt)
-        progress(number, f"{number:,} ids")
+        if number % BATCH == 0:
+            progress(number, f"{number:,} ids")
     verified += _compare(inspection, examination, with_receipt)
     found += examination.findings()
     return Report(found, examination.entries, examination.receipts, verified)

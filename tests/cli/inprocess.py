@@ -103,6 +103,7 @@ class Program:
         """Claim one job, and complete it with its receipt."""
         with self.ledger() as ledger:
             (job,) = ledger.claim(claimant="w1", lease_ms=10, max_attempts=3, now_ms=now_ms)
-            done = Receipt(job.id, text_sha256(f"text of {job.id}"), {"bytes": 9, "words": 3})
+            text = f"text of {job.id}"
+            done = Receipt(job.id, text_sha256(text), {"bytes": len(text), "words": 3})
             (settled,) = ledger.settle([Settlement(job.id, job.version, done)], now_ms=now_ms)
             assert settled.completed

@@ -22,6 +22,8 @@ class Damage:
     lose_receipt: Callable[[str, str], None]
     change_text: Callable[[str, str], None]
     garble_receipt: Callable[[str, str], None]
+    miscount: Callable[[str, str], None]
+    """Let a receipt of the default effect say that the text has 4 words."""
     forget_job: Callable[[str, str], None]
     """Leave the input and the receipt, and no job."""
     always: frozenset[str] = frozenset()
@@ -38,6 +40,11 @@ def _change_file(store: str, id: str) -> None:
 
 def _garble_file(store: str, id: str) -> None:
     (Path(store) / "effects" / f"{id}.json").write_text("{")
+
+
+def _miscount_file(store: str, id: str) -> None:
+    file = Path(store) / "effects" / f"{id}.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"words": 4}))
 
 
 def _forget_row(store: str, id: str) -> None:
@@ -74,12 +81,15 @@ def _postgres(statement: str) -> Callable[[str, str], None]:
 
 
 DAMAGE = {
-    "directory": Damage(_unlink("inputs"), _unlink("effects"), _change_file, _garble_file, _forget_row),
+    "directory": Damage(
+        _unlink("inputs"), _unlink("effects"), _change_file, _garble_file, _miscount_file, _forget_row
+    ),
     "sqlite": Damage(
         _sql("DELETE FROM fencepost_inputs WHERE id = :id"),
         _sql("DELETE FROM fencepost_effects WHERE id = :id"),
         _sql("UPDATE fencepost_inputs SET text = 'changed' WHERE id = :id"),
         _sql("UPDATE fencepost_effects SET receipt = '{' WHERE id = :id"),
+        _sql("UPDATE fencepost_effects SET receipt = json_set(receipt, '$.words', 4) WHERE id = :id"),
         _sql("DELETE FROM fencepost_jobs WHERE id = :id"),
     ),
     "postgres": Damage(
@@ -87,6 +97,10 @@ DAMAGE = {
         _postgres("DELETE FROM fencepost_effects WHERE id = %(id)s"),
         _postgres("UPDATE fencepost_inputs SET text = 'changed' WHERE id = %(id)s"),
         _postgres("UPDATE fencepost_effects SET receipt = '{' WHERE id = %(id)s"),
+        _postgres(
+            "UPDATE fencepost_effects SET receipt = convert_to(jsonb_set("
+            "convert_from(receipt, 'UTF8')::jsonb, '{words}', '4')::text, 'UTF8') WHERE id = %(id)s"
+        ),
         _postgres("DELETE FROM fencepost_jobs WHERE id = %(id)s"),
         # The tests' server is quick because it is not durable, which the doctor is right to say.
         frozenset({"not-durable"}),

@@ -65,6 +65,7 @@ def test_the_doctor_changes_nothing(busy: Program, doctor: Doctor, tmp_path: Pat
         ("lose_receipt", "done", "completed-without-receipt"),
         ("change_text", "done", "receipt-differs"),
         ("garble_receipt", "done", "unreadable"),
+        ("miscount", "done", "outcome-differs"),
         ("forget_job", "queued", "input-without-job"),
         ("forget_job", "done", "receipt-without-job"),
     ],
@@ -76,6 +77,13 @@ def test_parts_that_are_missing_or_altered_are_found(
     (finding,) = doctor.report()["findings"]
     assert (finding["check"], finding["ids"], finding["count"]) == (check, [id], 1)
     assert finding["remedy"]
+
+
+def test_a_wrong_count_is_shown_beside_the_right_one(busy: Program, doctor: Doctor, damage: Damage) -> None:
+    damage.miscount(busy.store, "done")
+    (finding,) = doctor.report("--verify")["findings"]
+    assert 'done has {"bytes":12,"words":4}, it should be {"bytes":12,"words":3}' in finding["problem"]
+    assert "back-up" in finding["remedy"]
 
 
 def test_held_and_stuck_jobs_are_found(program: Program, doctor: Doctor) -> None:

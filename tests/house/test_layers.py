@@ -53,7 +53,7 @@ LAYERS: list[tuple[str, set[str]]] = [
     ("core.explain", VALUES | {"core.ledger", "core.policy"}),
     ("core.ledgers", VALUES | {"core.ledger", "core.ledgers", "core.crash", "core.fields", "core.scheduler"}),
     ("core.stores", VALUES | {"core.ledger", "core.ledgers"}),
-    ("core.cli", {"core", "plugins", "effects.receiver"}),
+    ("core.cli", {"core", "plugins", "effects.receiver", "effects.count"}),
     ("core.testing", {"core"}),
     ("core", {"core"}),
     ("plugins.testing", {"core", "plugins"}),

@@ -25,7 +25,7 @@ DEAD = replace(READY, state="dead", version=1, died_at_ms=NOW_MS - LATE_MS - 60_
 
 
 def examined(*entries: Entry, paused: tuple[str, ...] = ()) -> list[Finding]:
-    examination = Examination(now_ms=NOW_MS, paused=list(paused))
+    examination = Examination(now_ms=NOW_MS, paused=list(paused), count=lambda text: {})
     for entry in entries:
         examination.look(entry)
     return list(examination.findings())
@@ -119,7 +119,16 @@ def test_logical_and_real_clocks_in_one_ledger_are_found() -> None:
 @pytest.mark.parametrize(
     ("content", "check"),
     [
-        (Content("a", Input("a", "x"), Receipt("a", Input("a", "x").sha256)), None),
+        (Content("a", Input("a", "x"), Receipt("a", Input("a", "x").sha256, {"words": 1})), None),
+        (
+            Content("a", Input("a", "x"), Receipt("a", Input("a", "x").sha256, {"words": 2})),
+            "outcome-differs",
+        ),
+        (
+            Content("a", Input("a", "x"), Receipt("a", Input("a", "x").sha256, {"words": 1.0})),
+            "outcome-differs",
+        ),
+        (Content("a", Input("a", "x"), Receipt("a", Input("a", "x").sha256, {"words": 2}, "mail")), None),
         (Content("a", Input("a", "x"), None), None),
         (Content("a", Input("a", "x"), Receipt("a", Input("a", "y").sha256)), "receipt-differs"),
         (Content("a", Input("a", "x"), Receipt("b", Input("a", "x").sha256)), "receipt-differs"),
@@ -127,6 +136,6 @@ def test_logical_and_real_clocks_in_one_ledger_are_found() -> None:
     ],
 )
 def test_a_receipt_must_be_of_its_input(content: Content, check: str | None) -> None:
-    examination = Examination(now_ms=NOW_MS, paused=[])
+    examination = Examination(now_ms=NOW_MS, paused=[], count=lambda text: {"words": len(text)})
     examination.compare(content)
     assert [finding.check for finding in examination.findings()] == ([] if check is None else [check])
