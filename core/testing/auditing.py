@@ -70,6 +70,12 @@ class AuditContract(Contract):
         ledger.cancel("a", now_ms=1)
         assert [(entry.actor, entry.reason) for entry in ledger.audit()] == [(None, None)]
 
+    def test_a_reason_is_recorded_whole(self, ledger: Ledger) -> None:
+        enqueue(ledger, "a")
+        reason = "the customer wrote: " + "é" * 50_000
+        ledger.cancel("a", actor="me", reason=reason, now_ms=1)
+        assert [entry.reason for entry in ledger.audit()] == [reason]
+
     def test_a_refused_action_is_not_recorded(self, ledger: Ledger) -> None:
         SITUATIONS["completed"](ledger)
         assert not ledger.cancel("a", actor="me", now_ms=7_000)

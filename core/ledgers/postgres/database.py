@@ -13,7 +13,8 @@ import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
-from ...errors import InvalidInput, LedgerSealed
+from ...errors import InvalidInput
+from ..sealing import sealed
 from ..statements import load
 from .address import Address
 from .errors import translate
@@ -201,8 +202,3 @@ class Database:
 
     def _transaction(self, connection: Connection, meta: Meta = NO_META) -> Transaction:
         return Transaction(connection, self.statements, self.address, meta)
-
-
-def sealed(location: str, destination: str) -> LedgerSealed:
-    """The error that names the ledger to use instead."""
-    return LedgerSealed(f"{location}: this ledger was sealed for {destination}; use that one from now on")

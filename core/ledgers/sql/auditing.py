@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple
+
 from ...ledger import AuditEntry
-from ...texts import storable
 from .transaction import Transaction
 
 
 def record(transaction: Transaction, entry: AuditEntry) -> None:
     """Add one manual action."""
-    actor, reason = (None if text is None else storable(text) for text in (entry.actor, entry.reason))
-    values = (entry.at_ms, entry.action, entry.id, actor, reason)
-    transaction.change("record", (*values, entry.from_state, entry.to_state, entry.version))
+    transaction.change("record", astuple(entry))
 
 
 def audit(transaction: Transaction, id: str | None, limit: int) -> list[AuditEntry]:
