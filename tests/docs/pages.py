@@ -21,7 +21,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -96,7 +96,7 @@ class Shell:
 
     _SENTINEL = "--end-of-command--"
 
-    def __init__(self, folder: Path, bin: Path) -> None:
+    def __init__(self, folder: Path, bin: Path, env: Mapping[str, str]) -> None:
         clean = {
             key: value
             for key, value in os.environ.items()
@@ -108,7 +108,12 @@ class Shell:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             cwd=folder,
-            env=clean | {"PATH": f"{bin}{os.pathsep}{os.environ['PATH']}", "HOME": str(folder)},
+            env=clean
+            | env
+            | {
+                "PATH": os.pathsep.join([str(bin), env.get("PATH", os.environ["PATH"])]),
+                "HOME": str(folder),
+            },
             start_new_session=True,
         )
 
@@ -145,13 +150,15 @@ class Shell:
         self._process.wait()
 
 
-def run_page(path: Path, folder: Path, *, bin: Path | None = None) -> int:
-    """Run a page in ``folder`` with the commands in ``bin``; how many blocks were run.
+def run_page(
+    path: Path, folder: Path, *, bin: Path | None = None, env: Mapping[str, str] | None = None
+) -> int:
+    """Run a page in ``folder`` with the commands in ``bin`` and the variables of ``env``; how many blocks were run.
 
     Raises:
         PageError: a block does not do what the page says, or is none that can be run.
     """
-    shell = Shell(folder, bin or Path(sys.executable).parent)
+    shell = Shell(folder, bin or Path(sys.executable).parent, env or {})
     done = 0
     try:
         for block in blocks(path.read_text("utf-8")):

@@ -1,6 +1,11 @@
 """Every command and code block of the documentation does what the page says."""
 
+import os
+
+import psycopg
 import pytest
+
+from tests.postgres_server import server
 
 from .pages import ROOT, PageError, blocks, commands, matches, run_page
 
@@ -13,9 +18,21 @@ PAGES = sorted(
 )
 
 
+@pytest.fixture
+def shop():
+    """A PostgreSQL server with an empty database ``shop``: the variables of the programs that use it."""
+    with server(durable=True) as own:
+        with psycopg.connect(own.url, autocommit=True) as admin:
+            admin.execute("CREATE DATABASE shop")
+        path = os.pathsep.join([str(own.programs), os.environ["PATH"]])
+        yield {"PGHOST": str(own.folder), "PGUSER": "fencepost", "PATH": path}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_block_of_the_page_does_what_it_says(page, tmp_path):
-    run_page(page, tmp_path)
+def test_every_block_of_the_page_does_what_it_says(page, tmp_path, request):
+    # A URL without a host: that comes from the environment.
+    env = request.getfixturevalue("shop") if "postgresql:///" in page.read_text() else None
+    run_page(page, tmp_path, env=env)
 
 
 def test_every_block_that_is_not_run_says_why():
