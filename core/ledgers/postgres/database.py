@@ -176,6 +176,9 @@ class Database:
             connection = self._pool.take()
             try:
                 yield connection
+            except psycopg.errors.ReadOnlySqlTransaction:
+                connection.close()  # to a server that was the primary; a new one may find the one that is
+                raise
             except BaseException:
                 if connection.info.transaction_status != TransactionStatus.IDLE:
                     with suppress(psycopg.Error):  # the first error is the one to tell
