@@ -41,6 +41,14 @@ class LookingContract(Contract):
     def test_an_unknown_id_is_none(self, ledger: Ledger) -> None:
         assert ledger.get_job("nobody") is None
 
+    @pytest.mark.parametrize("id", ["", "A", "a b", "a\n", "a\0", "\ud800", "é", "a" * 65, "%", "5"])
+    def test_nothing_is_found_under_what_can_be_no_id(self, ledger: Ledger, id: str) -> None:
+        enqueue(ledger, "a")
+        assert ledger.get_job(id) is None
+        assert ledger.read_inputs(["a", id]).keys() == {"a"}
+        assert ledger.receipts(["a", id]) == {}
+        assert not ledger.cancel(id)
+
     @pytest.mark.parametrize("state", ["queued", "running", "completed", "dead", "held"])
     def test_a_job_is_seen_whole_in_every_state(
         self, make_ledger: Callable[[], Ledger], state: State

@@ -16,7 +16,7 @@ from ...crash import Step, pass_by
 from ...documents import MAX_DOCUMENT_BYTES
 from ...errors import Unsupported
 from ...filters import ALL_JOBS, JobFilter
-from ...inputs import Input, NewJob, check_request
+from ...inputs import Input, NewJob, check_request, is_name
 from ...job import ClaimRequest, Job, State
 from ...ledger import AuditEntry, Capabilities, Enqueued, Export, Page, Row, Swept
 from ...receipts import Published, Receipt, Settled, Settlement
@@ -133,7 +133,7 @@ class DirectoryLedger(MovingVerbs, WithoutSchedules):
     def read_inputs(self, ids: Iterable[str]) -> dict[str, Input]:
         """Each id's file."""
         found = {}
-        for id in ids:
+        for id in filter(is_name, ids):
             if (item := self._store.input(id)) is not None:
                 found[id] = item
             elif self.get_job(id) is not None:
@@ -142,7 +142,7 @@ class DirectoryLedger(MovingVerbs, WithoutSchedules):
 
     def receipts(self, ids: Iterable[str]) -> dict[str, Receipt]:
         """Each id's file."""
-        found = {id: self._store.receipt(id) for id in ids}
+        found = {id: self._store.receipt(id) for id in ids if is_name(id)}
         return {id: receipt for id, receipt in found.items() if receipt is not None}
 
     # -- the holder's moves --

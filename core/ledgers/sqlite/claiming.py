@@ -29,12 +29,17 @@ def lanes(
 ) -> list[Lane]:
     """The lanes that these queues and effects cover; None means all that have a job to claim or to settle."""
     if queues is not None and effects is not None:
-        return [(queue, effect) for queue in dict.fromkeys(queues) for effect in dict.fromkeys(effects)]
+        return [(queue, effect) for queue in _names(queues) for effect in _names(effects)]
     return [
         (queue, effect)
         for queue, effect in transaction.rows("lanes")
         if (queues is None or queue in queues) and (effects is None or effect in effects)
     ]
+
+
+def _names(given: Sequence[str]) -> list[str]:
+    """Each once; nothing has a name with a NUL, and SQLite's JSON would end it there."""
+    return [name for name in dict.fromkeys(given) if "\0" not in name]
 
 
 def open_lanes(transaction: Transaction, served: list[Lane]) -> list[Lane]:

@@ -8,11 +8,12 @@ from dataclasses import asdict
 
 from ...errors import LedgerCorrupt
 from ...filters import ALL_JOBS, JobFilter
-from ...inputs import Input, is_name
+from ...inputs import Input
 from ...job import COMPLETED, DEAD, HELD, QUEUED, RUNNING, STATES, Job, State
 from ...ledger import Page
 from ..rows import job_of
 from ..sql.looking import cursor_key
+from .arrays import text_array
 from .claiming import lanes, open_lanes
 from .transaction import Transaction
 
@@ -23,11 +24,10 @@ def read_inputs(transaction: Transaction, ids: Iterable[str]) -> dict[str, Input
     Raises:
         LedgerCorrupt: the input of a job is missing.
     """
-    wanted = [id for id in ids if is_name(id)]
-    found = {id: Input(id, text) for id, text in transaction.rows("inputs", {"ids": json.dumps(wanted)})}
-    missing = [id for id in wanted if id not in found]
-    if missing:
-        bare = transaction.value("job_without_input", {"ids": json.dumps(missing)})
+    wanted = list(ids)
+    found = {id: Input(id, text) for id, text in transaction.rows("inputs", {"ids": text_array(wanted)})}
+    if missing := [id for id in wanted if id not in found]:
+        bare = transaction.value("job_without_input", {"ids": text_array(missing)})
         if bare is not None:
             raise LedgerCorrupt(
                 f"{transaction.path}: the job {bare!r} has no input; restore the ledger from a back-up"
@@ -37,7 +37,7 @@ def read_inputs(transaction: Transaction, ids: Iterable[str]) -> dict[str, Input
 
 def get_job(transaction: Transaction, id: str) -> Job | None:
     """The job under that id, wherever it is."""
-    row = transaction.row("jobs_of", {"ids": json.dumps([id])})
+    row = transaction.row("jobs_of", {"ids": text_array([id])})
     return None if row is None else job_of(row)
 
 
@@ -55,7 +55,7 @@ def jobs(
     wanted = STATES if states is None else states
     bounds = {
         "after": cursor_key(after),
-        "states": json.dumps(wanted),
+        "states": text_array(wanted),
         "queue": queue,
         "effect": effect,
         "limit": limit + 1,

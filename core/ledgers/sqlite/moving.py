@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Final
 
 from ...job import DEAD, Job
 from ...texts import storable
 from ..rows import job_of
 from ..verbs import Rule
+from .arrays import text_array
 from .burying import bury, purge, revive
 from .transaction import Transaction
 
@@ -17,7 +17,7 @@ _KEY: Final = -1
 
 def find(transaction: Transaction, id: str) -> tuple[int, Job] | None:
     """The job and its key, live or dead."""
-    row = transaction.row("jobs_of", {"ids": json.dumps([id])})
+    row = transaction.row("jobs_of", {"ids": text_array([id])})
     return None if row is None else (row[_KEY], job_of(row))
 
 

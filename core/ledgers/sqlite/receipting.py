@@ -8,8 +8,8 @@ from typing import Final
 
 from ...documents import compact, parse
 from ...errors import InvalidInput, LedgerCorrupt, ReceiptConflict
-from ...inputs import is_name
 from ...receipts import Published, Receipt, Settled, Settlement, check_receipt, conflict, encode_receipts
+from .arrays import text_array
 from .transaction import Transaction
 
 _FEWEST_AT_ONCE: Final = 8
@@ -18,10 +18,8 @@ _FEWEST_AT_ONCE: Final = 8
 
 def receipts(transaction: Transaction, ids: Iterable[str]) -> dict[str, Receipt]:
     """The receipts that are there."""
-    wanted = json.dumps([id for id in ids if is_name(id)])
-    return {
-        id: _receipt(transaction.path, id, text) for id, text in transaction.rows("receipts", {"ids": wanted})
-    }
+    rows = transaction.rows("receipts", {"ids": text_array(ids)})
+    return {id: _receipt(transaction.path, id, text) for id, text in rows}
 
 
 def publish(transaction: Transaction, receipt: Receipt) -> Published:

@@ -295,8 +295,7 @@ def test_ids_that_are_no_ids_never_become_paths(store: Path) -> None:
     (store / "secret.json").write_text('{"id":"a","text":"x"}')
     with DirectoryLedger(store) as ledger:
         for verb in (ledger.receipts, ledger.read_inputs):
-            with pytest.raises(InvalidInput, match="must match"):
-                verb(["../secret"])
+            assert verb(["../secret"]) == {}
         with pytest.raises(InvalidInput, match="must match"):
             ledger.publish(Receipt("../secret", "00"))
 

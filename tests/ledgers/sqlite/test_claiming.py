@@ -179,6 +179,12 @@ def test_what_is_not_due_yet_stays_out_of_the_claims_index(ledger: SqliteLedger,
 # -- lanes --
 
 
+def test_a_name_with_a_nul_is_not_read_as_what_stands_before_it(ledger: SqliteLedger) -> None:
+    ledger.enqueue([NewJob("a", "text")], now_ms=0)
+    assert claim(ledger, 1, queues=["default\0"], effects=["count"]) == []
+    assert claim(ledger, 1, queues=["default"], effects=["count\0x"]) == []
+
+
 def test_the_order_of_claims_holds_across_lanes(ledger: SqliteLedger) -> None:
     jobs = [
         NewJob(f"job-{n:03}", "text", queue=f"q{n % 3}", effect=f"e{n % 2}", priority=(n * 7) % 5)
