@@ -25,7 +25,8 @@ bench: $(VENV)/ready-bench
 
 soak: $(VENV)/ready-dev
 	FENCEPOST_SOAK=1 $(BIN)/python -m pytest tests/contract/test_machine.py
-	$(BIN)/python -m tests.soak
+	$(BIN)/python -m tests.soak sqlite
+	$(BIN)/python -m tests.soak postgres
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info

@@ -27,6 +27,7 @@ PLUGINS = ("tests.soak.effects:LOCAL", "tests.soak.effects:KEYED", "tests.soak.e
 ROOT = Path(__file__).parents[2]
 LEASE_MS = 400
 LIMIT_S = 240.0
+PATIENCE_S = 1.0
 
 PRODUCE = """
 import sys
@@ -70,6 +71,7 @@ class Soak:
         self.kills = self.stops = self.outages = 0
         self._producers = {name: self._produce(name) for name in ("left", "right")}
         self._workers = [self._work() for _ in range(workers)]
+        self._held: dict[str, float] = {}
         self._stopped: list[tuple[float, subprocess.Popen[bytes]]] = []
 
     def _produce(self, name: str) -> subprocess.Popen[bytes]:
@@ -180,15 +182,25 @@ class Soak:
             process.wait()
 
     def _decide_held(self, ledger: Ledger) -> int:
-        """What an operator does: look whether it was applied, and say so."""
-        done = self._lines("once")
+        """What an operator does: look whether it was applied, and say so.
+
+        Not before whoever had the job has had the time to finish: it may have lost its lease a moment ago, and be
+        about to act all the same.
+        """
+        decided, now = 0, time.monotonic()
         held = ledger.jobs(states=["held"]).jobs
+        seen = {job.id: self._held.get(job.id, now) for job in held}
+        done = self._lines("once")
         for job in held:
+            if now - seen[job.id] < PATIENCE_S:
+                continue
             if job.id in done:
                 ledger.resolve(job.id, decision="applied", outcome={"applied": job.id}, actor="soak")
             else:
                 ledger.resolve(job.id, decision="retry", actor="soak")
-        return len(held)
+            decided += 1
+        self._held = {job.id: seen[job.id] for job in held if now - seen[job.id] < PATIENCE_S}
+        return decided
 
     def _lines(self, room: str) -> Counter[str]:
         path = self.world / room
