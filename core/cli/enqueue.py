@@ -63,7 +63,7 @@ def enqueue(
     """Store jobs, durably; the same records again change nothing.
 
     A JSON array is stored whole or not at all. JSON Lines are stored a thousand at a time: where that ends midway,
-    the same command again goes on from there.
+    the same command again goes on from there. How many lines were new is said, too: one that stands twice is so once.
 
     Example: fencepost enqueue --store jobs.db --input jobs.json --queue mail --max-attempts 5
     """
@@ -93,7 +93,7 @@ def enqueue(
     store_all = _store_lines if lines or input.endswith(SUFFIX) else _store_document
     with documents_only() as out:
         effects = Effects(configured, settings=set_, modules=plugin, blocked=no_plugin, wanted=[effect])
-        count, location = store_all(
+        told, location = store_all(
             input,
             configured.store if store is None else store,
             template,
@@ -102,7 +102,7 @@ def enqueue(
             now_ms=options.logical_or_none(now_ms),
         )
         effects.plugins.close()
-        print_document({"enqueued_or_already_present": count, "store": location}, out)
+        print_document({**told, "store": location}, out)
 
 
 def _store_document(
@@ -113,7 +113,7 @@ def _store_document(
     check: Callable[[str], None],
     stored: Callable[[NewJob, bool], None],
     now_ms: int | None,
-) -> tuple[int, str]:
+) -> tuple[dict[str, int], str]:
     """One request; everything is checked before the store is opened: a refused request makes none."""
     from ..clock import wall_ms
     from ..errors import InvalidInput
@@ -136,7 +136,7 @@ def _store_document(
         answers = ledger.enqueue(request, now_ms=now_ms)
         for job, answer in zip(request, answers, strict=True):
             stored(job, answer.created)
-        return len(answers), ledger.location
+        return {"enqueued_or_already_present": len(answers)}, ledger.location
 
 
 def _store_lines(
@@ -147,7 +147,7 @@ def _store_lines(
     check: Callable[[str], None],
     stored: Callable[[NewJob, bool], None],
     now_ms: int | None,
-) -> tuple[int, str]:
+) -> tuple[dict[str, int], str]:
     """Request after request; the first one is read and checked before the store is opened."""
     from itertools import chain
 
@@ -167,10 +167,12 @@ def _store_lines(
         first = next(walk, None)
         if first is None:
             raise InvalidInput(f"{_called(input)}: holds no records")
-        check_request(template.jobs([line.input for line in first], wall_ms() if now_ms is None else now_ms))
+        check_request(
+            template.jobs([line.input for line in first.lines], wall_ms() if now_ms is None else now_ms)
+        )
         size = size_of(stream)
         with progress("enqueueing", total=size) as tell, open_ledger(store) as ledger:
-            count = enqueue_lines(
+            done = enqueue_lines(
                 ledger,
                 chain([first], walk),
                 template,
@@ -179,7 +181,12 @@ def _store_lines(
                 stored=stored,
                 tell=lambda count: tell(count if size is None else stream.tell(), f"{count:,} records"),
             )
-            return count, ledger.location
+            told = {
+                "enqueued_or_already_present": done.records,
+                "enqueued": done.new,
+                "already_present": done.records - done.new,
+            }
+            return told, ledger.location
 
 
 def _called(input: str) -> str:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import IO, Final
+from typing import IO, Final, NamedTuple
 
 from ..documents import MAX_DOCUMENT_BYTES, parse
 from ..errors import FencepostError, IdentityConflict, InvalidInput, LimitExceeded
@@ -31,14 +31,28 @@ class Line:
     input: Input
 
 
-def requests(stream: IO[bytes], *, what: str, check: Callable[[str], None]) -> Iterator[list[Line]]:
-    """The records in requests; equal ones within a request once.
+class Request(NamedTuple):
+    """Some records to be stored at once; equal ones stand in ``lines`` once, and count in ``records``."""
+
+    lines: list[Line]
+    records: int
+
+
+class Stored(NamedTuple):
+    """How many records there were, and how many of them were new; the others were there already."""
+
+    records: int
+    new: int
+
+
+def requests(stream: IO[bytes], *, what: str, check: Callable[[str], None]) -> Iterator[Request]:
+    """The records in requests.
 
     Raises:
         InvalidInput: a line is no record, or the effect refuses its text; names the line.
     """
     request: dict[str, Line] = {}
-    size = number = 0
+    size = number = records = 0
     while data := stream.readline(MAX_DOCUMENT_BYTES + 1):
         number += 1
         if data.isspace():
@@ -50,31 +64,32 @@ def requests(stream: IO[bytes], *, what: str, check: Callable[[str], None]) -> I
                 f"{what}: line {number}: the id {line.input.id!r} is bound to another text in line {before.number}"
             )
         size += len(data)
+        records += 1
         if len(request) == REQUEST_LINES or size >= REQUEST_BYTES:
-            yield list(request.values())
-            request, size = {}, 0
+            yield Request(list(request.values()), records)
+            request, size, records = {}, 0, 0
     if request:
-        yield list(request.values())
+        yield Request(list(request.values()), records)
 
 
 def enqueue_lines(
     ledger: Ledger,
-    walk: Iterator[list[Line]],
+    walk: Iterator[Request],
     template: Template,
     *,
     what: str,
     now_ms: int | None,
     stored: Callable[[NewJob, bool], None],
     tell: Callable[[int], None],
-) -> int:
-    """Store every request; the number of records. ``stored`` is told of each job and whether it is new.
+) -> Stored:
+    """Store every request. ``stored`` is told of each job and whether it is new.
 
     Raises:
         FencepostError: a line cannot be stored; the message names it, and says what was stored before.
     """
-    count = 0
+    count = new = 0
     try:
-        for lines in walk:
+        for lines, records in walk:
             clock_ms = ledger.now_ms() if now_ms is None else now_ms
             jobs = check_request(template.jobs((line.input for line in lines), clock_ms))
             try:
@@ -83,14 +98,15 @@ def enqueue_lines(
                 raise _located(ledger, lines, template.effect, what, error) from error
             for job, answer in zip(jobs, answers, strict=True):
                 stored(job, answer.created)
-            count += len(lines)
+            count += records
+            new += sum(answer.created for answer in answers)
             tell(count)
     except FencepostError as error:
         before = f"the {count:,} records before its request are stored" if count else "nothing was stored"
         raise type(error)(
             f"{error}; {before}. Mend it and run the same command again: what is stored is passed over"
         ) from error
-    return count
+    return Stored(count, new)
 
 
 @contextmanager

@@ -25,7 +25,7 @@ app = typer.Typer(
 @app.callback()
 def show(
     context: typer.Context,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: options.Json = False,
     all_plugins: Annotated[bool, typer.Option("--all", help="Also those that ship with fencepost.")] = False,
     plugin: options.Plugin = None,
     no_plugin: options.NoPlugin = None,
@@ -38,19 +38,21 @@ def show(
         return
     from ...plugins import API_VERSION, listing
     from ...plugins.manager import Plugins
-    from .output import documents_only, print_document
+    from .output import documents_only, for_a_program, print_document
 
     with documents_only():
         plugins = Plugins.load(blocked=no_plugin or (), modules=plugin or (), tolerant=True)
     rows = listing.rows(plugins, all=all_plugins)
-    if as_json:
+    if for_a_program(as_json):
         print_document({"schema_version": 1, "api_version": API_VERSION, "plugins": rows})
     else:
         sys.stdout.write(listing.table(rows))
 
 
 @app.command()
-def doctor(plugin: options.Plugin = None, no_plugin: options.NoPlugin = None) -> None:
+def doctor(
+    as_json: options.Json = False, plugin: options.Plugin = None, no_plugin: options.NoPlugin = None
+) -> None:
     """Exit 1 if a plugin is broken, and say what to do about each that is.
 
     Example: fencepost plugins doctor
@@ -58,7 +60,7 @@ def doctor(plugin: options.Plugin = None, no_plugin: options.NoPlugin = None) ->
     from ...plugins import listing
     from ...plugins.manager import Plugins
     from ..errors import PluginError
-    from .output import documents_only
+    from .output import documents_only, for_a_program, print_document
 
     with documents_only():
         plugins = Plugins.load(blocked=no_plugin or (), modules=plugin or (), tolerant=True)
@@ -70,7 +72,10 @@ def doctor(plugin: options.Plugin = None, no_plugin: options.NoPlugin = None) ->
             + "\n".join(f"  {listing.called(row)}: {row['reason']}" for row in broken)
             + "\nRepair, upgrade or uninstall them, or block them with --no-plugin NAME."
         )
-    sys.stdout.write(f"none of {len(rows)} plugins is broken\n")
+    if for_a_program(as_json):
+        print_document({"schema_version": 1, "plugins": len(rows), "broken": []})
+    else:
+        sys.stdout.write(f"none of {len(rows)} plugins is broken\n")
 
 
 @app.command()
@@ -91,6 +96,7 @@ def check(
         Optional[list[str]],  # noqa: UP045
         typer.Option(metavar="NAME", help="Only this row of the matrix. Repeatable."),
     ] = None,
+    as_json: options.Json = False,
     set_: options.Set = None,
     plugin: options.Plugin = None,
     config: options.Config = None,
@@ -110,7 +116,7 @@ def check(
     from ...plugins.testing.case import DEFAULT_TEXT
     from ..config import load
     from ..errors import InvalidInput, PluginError
-    from .output import documents_only
+    from .output import documents_only, for_a_program, print_document
 
     configured = load(config)
     given = settings.merged(
@@ -138,7 +144,11 @@ def check(
             f"the effect {effect!r} (delivery {case.info.delivery!r}) does not keep its promise at {failed} of "
             f"{len(results)} points\n\n{report.table(results)}\n{report.failures(results)}"
         )
-    sys.stdout.write(report.table(results))
+    if for_a_program(as_json):
+        head = {"schema_version": 1, "effect": effect, "delivery": case.info.delivery}
+        print_document(head | {"rows": report.documents(results)})
+    else:
+        sys.stdout.write(report.table(results))
 
 
 def _counter(command: str) -> Callable[[], int]:

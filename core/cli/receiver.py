@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Final, Optional
 
 import typer
 
+from . import options
+
 if TYPE_CHECKING:
     from ...effects.receiver.check import Row
     from ...effects.receiver.server import Server
@@ -108,11 +110,11 @@ def check(
     timeout: Annotated[
         float, typer.Option(min=0.001, metavar="SECONDS", help="How long an answer may take.")
     ] = 30.0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Check that a receiver keeps the contract (docs/reference/receiver.md). It is sent real work: use one for tests.
 
-    Prints a table; exit 1 if a row is not kept. FENCEPOST_REMOTE_TOKEN is sent as a bearer token.
+    Exit 1 if a row is not kept, with the table of all rows. FENCEPOST_REMOTE_TOKEN is sent as a bearer token.
 
     Example: fencepost receiver check http://127.0.0.1:8470
     """
@@ -121,7 +123,7 @@ def check(
 
     from ...effects.receiver.check import DEFAULT_BODY, Check
     from ..errors import FencepostError, InvalidInput, PluginError
-    from .output import print_document
+    from .output import for_a_program, print_document
 
     try:
         import httpx
@@ -138,7 +140,7 @@ def check(
     failed = [row for row in rows if not row.ok]
     if failed:
         raise FencepostError(f"{url} does not keep {len(failed)} of {len(rows)} rows:\n\n{_table(rows)}")
-    if as_json:
+    if for_a_program(as_json):
         print_document({"schema_version": 1, "url": url, "rows": [_document(row) for row in rows]})
     else:
         sys.stdout.write(_table(rows))

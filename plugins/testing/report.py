@@ -20,6 +20,14 @@ def table(results: Sequence[Result]) -> str:
     )
 
 
+def documents(results: Sequence[Result]) -> list[dict[str, object]]:
+    """The same for a program."""
+    return [
+        {"point": result.point, "seen": result.seen, "job": result.state, "promise": _verdict(result)}
+        for result in results
+    ]
+
+
 def failures(results: Sequence[Result]) -> str:
     """Where the promise was not kept, with the remedies."""
     return "\n".join(sentences(results))

@@ -78,14 +78,23 @@ def test_a_request_is_shorter_where_its_texts_are_long(
 def test_the_same_lines_again_change_nothing(lined: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     small_requests(monkeypatch, 2)
     data = record("a") + record("b") + record("c")
-    first = lined("enqueue", "--lines", "--input", "-", "--now-ms", "0", stdin=data)
-    assert lined("enqueue", "--lines", "--input", "-", "--now-ms", "9", stdin=data) == first
+    for now_ms, new in (("0", 3), ("9", 0)):
+        told = lined("enqueue", "--lines", "--input", "-", "--now-ms", now_ms, stdin=data)
+        assert told["enqueued_or_already_present"] == 3
+        assert (told["enqueued"], told["already_present"]) == (new, 3 - new)
     assert ids(lined) == ["a", "b", "c"]
 
 
-def test_a_line_that_stands_twice_is_one_job(lined: Program) -> None:
-    lined("enqueue", "--lines", "--input", "-", "--now-ms", "0", stdin=record("a") + record("a"))
-    assert ids(lined) == ["a"]
+@pytest.mark.parametrize("lines", [1, 2, 1_000])
+def test_a_line_that_stands_twice_is_one_job_and_the_second_was_there_already(
+    lined: Program, monkeypatch: pytest.MonkeyPatch, lines: int
+) -> None:
+    small_requests(monkeypatch, lines)
+    data = record("a") + record("b") + record("a") + record("a")
+    told = lined("enqueue", "--lines", "--input", "-", "--now-ms", "0", stdin=data)
+    assert ids(lined) == ["a", "b"]
+    assert told["enqueued_or_already_present"] == 4
+    assert (told["enqueued"], told["already_present"]) == (2, 2)
 
 
 @pytest.mark.parametrize(

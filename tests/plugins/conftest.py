@@ -84,3 +84,9 @@ def load_source(site: Site) -> object:
         return Plugins.load(modules=[str(path)], entry_points=False, tolerant=tolerant)
 
     return load
+
+
+@pytest.fixture
+def on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands print what people see."""
+    monkeypatch.setattr("fencepost.core.cli.output.for_a_program", lambda as_json: as_json)

@@ -1,5 +1,6 @@
 """``fencepost plugins check NAME``: the crash kit from the command line."""
 
+import json
 import shlex
 import sys
 from pathlib import Path
@@ -36,7 +37,7 @@ def check(tmp_path, monkeypatch):
     return run
 
 
-def test_it_prints_a_table_of_the_matrix(check):
+def test_it_prints_a_table_of_the_matrix(check, on_a_terminal):
     result = check("good-local", "--point", "undisturbed", "--point", "in-effect", "--point", "after-effect")
     assert result.exit_code == 0, result.exception
     assert result.stdout.splitlines() == [
@@ -65,7 +66,12 @@ def test_it_fails_with_the_table_and_the_remedies(check):
 def test_a_pure_effect_needs_nothing_but_its_name():
     result = CliRunner().invoke(app, ["check", "count", "--text", "two words", "--point", "pure"])
     assert result.exit_code == 0, result.exception
-    assert "pure   -     -    kept" in result.stdout
+    assert json.loads(result.stdout) == {
+        "schema_version": 1,
+        "effect": "count",
+        "delivery": "local",
+        "rows": [{"point": "pure", "seen": None, "job": "-", "promise": "kept"}],
+    }
 
 
 @pytest.mark.parametrize(

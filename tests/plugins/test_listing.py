@@ -31,7 +31,7 @@ def four(site):
     return site
 
 
-def test_it_shows_each_plugin_with_its_state_and_the_reason(four):
+def test_it_shows_each_plugin_with_its_state_and_the_reason(four, on_a_terminal):
     result = run("--no-plugin", "unwanted")
     assert result.exit_code == 0
     assert result.stdout.splitlines() == [
@@ -47,7 +47,7 @@ def test_it_shows_each_plugin_with_its_state_and_the_reason(four):
 
 
 def test_the_same_as_one_json_document(four):
-    document = json.loads(run("--json", "--no-plugin", "unwanted").stdout)
+    document = json.loads(run("--no-plugin", "unwanted").stdout)
     assert (document["schema_version"], document["api_version"]) == (1, 1)
     by_name = {row["name"]: row for row in document["plugins"]}
     assert {name: row["state"] for name, row in by_name.items()} == {
@@ -81,7 +81,7 @@ def test_all_shows_what_ships_too(site):
     assert (rows["timing"]["state"], rows["log"]["state"]) == ("loaded", "available")
 
 
-def test_a_named_plugin_that_is_broken_is_shown_and_stops_nothing(site):
+def test_a_named_plugin_that_is_broken_is_shown_and_stops_nothing(site, on_a_terminal):
     result = run("--plugin", "none_like_it")
     assert result.exit_code == 0
     assert "none_like_it is broken: there is no module 'none_like_it'" in result.stdout
@@ -106,7 +106,7 @@ def test_the_doctor_exits_1_and_says_what_is_broken_and_what_to_do(four):
 def test_the_doctor_is_content_when_what_is_broken_is_blocked(four):
     result = run("doctor", "--no-plugin", "wrong")
     assert result.exit_code == 0
-    assert result.stdout.startswith("none of ")
+    assert json.loads(result.stdout)["broken"] == []
 
 
 def test_one_that_ships_and_is_broken_is_shown_though_nobody_asked_for_all(site, monkeypatch):
