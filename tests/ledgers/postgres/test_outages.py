@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import select
 import signal
 import threading
 import time
@@ -139,12 +140,9 @@ def test_connections_that_were_ended_while_they_rested_are_replaced_unseen(
     far: PostgresLedger, sql: Callable[..., Any]
 ) -> None:
     far.enqueue([NewJob("a", "x")])
+    (resting,) = far._database._pool._idle
     assert terminate(sql, "state = 'idle'") >= 1
-    until(
-        lambda: (
-            not sql("SELECT 1 FROM pg_stat_activity WHERE application_name = 'fencepost' AND state = 'idle'")
-        )
-    )
+    until(lambda: select.select([resting], [], [], 0)[0])  # the news has come through the wire
     assert far.counts()["queued"] == 1
     assert claim(far, 10)[0].id == "a"
 
