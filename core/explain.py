@@ -27,10 +27,12 @@ class Surroundings:
     has_receipt: bool = False
     paused: bool = False
     """The job's queue is paused."""
+    pause_said: str | None = None
+    """Who paused it, when and why, in words."""
     sealed_for: str | None = None
     """The ledger was copied to this place."""
     running_beside: int = 0
-    """How many other jobs of the same queue are running."""
+    """How many other jobs of the same queue and effect are running under live leases."""
     installed: bool = True
     """A plugin here has the job's effect."""
     max_attempts: int = DEFAULT_MAX_ATTEMPTS
@@ -107,7 +109,7 @@ def _queued(job: Job, around: Surroundings) -> Explanation:
     if job.attempts >= limit_of(job, around.max_attempts):
         return _used_up(job, around)
     then = f"it runs ({_tries(job, around, job.attempts + 1)})"
-    paused = f"its queue {job.queue!r} is paused"
+    paused = f"its queue {job.queue!r} is paused" + (f" ({around.pause_said})" if around.pause_said else "")
     if job.run_at_ms is not None and job.run_at_ms > now_ms:
         why = f"it is not due for another {words(job.run_at_ms - now_ms)}"
         if job.attempts:
@@ -120,16 +122,16 @@ def _queued(job: Job, around: Surroundings) -> Explanation:
         return _claimable(job, around, f"it is ready{since}, but {paused}", then)
     again = " again" if job.attempts else ""
     crowd = (
-        f"{_others(around)} running in this queue, so it waits for its turn: larger priority first, then "
-        "whichever was ready first"
+        f"{_others(around)} running, so it waits for its turn: larger priority first, then whichever was ready first"
         if around.running_beside
-        else "no job of this queue is running, so perhaps there is no such worker"
+        else "no such job is running, so perhaps there is no such worker"
     )
+    missing = "" if around.installed else ", which is not installed here"
     return _claimable(
         job,
         around,
         f"it is ready{since}, and no worker has claimed it{again}{_failure(job)}; it needs a worker that serves "
-        f"the queue {job.queue!r} and has the effect {job.effect!r}; {crowd}",
+        f"the queue {job.queue!r} and has the effect {job.effect!r}{missing}; {crowd}",
         f"as soon as such a worker claims it, {then}",
     )
 
@@ -292,11 +294,18 @@ def _ready_for(job: Job, now_ms: int) -> str:
 
 
 def _others(around: Surroundings) -> str:
-    return "one other job is" if around.running_beside == 1 else f"{around.running_beside} other jobs are"
+    return (
+        "one other such job is"
+        if around.running_beside == 1
+        else f"{around.running_beside:,} other such jobs are"
+    )
 
 
 def _start_worker(job: Job) -> Advice:
-    return Advice("start a worker", f"fencepost worker --follow --queue {job.queue} --effect {job.effect}")
+    return Advice(
+        "start a worker, unless one is there",
+        f"fencepost worker --follow --queue {job.queue} --effect {job.effect}",
+    )
 
 
 def _tries(job: Job, around: Surroundings, attempt: int) -> str:

@@ -48,7 +48,10 @@ def why_refused(ledger: Ledger, id: str, *, verb: str, fits: str) -> str:
     job = ledger.get_job(id)
     if job is None:
         return unknown(ledger, id)
-    return f"the job {id!r} is {job.state}, and only one that is {fits} can be {PARTICIPLES[verb]}"
+    return (
+        f"the job {id!r} is {job.state}, and only one that is {fits} can be {PARTICIPLES[verb]} "
+        f"(what can be done with it: fencepost jobs show {id})"
+    )
 
 
 def unknown(ledger: Ledger, id: str) -> str:

@@ -47,15 +47,15 @@ def look(ledger: Ledger, id: str, now_ms: int) -> Seen:
     except LedgerCorrupt:  # the very thing that the explanation has to say
         found = None
     receipt = ledger.receipts([id]).get(id)
+    paused = ledger.capabilities.has_schedules and job.queue in ledger.paused()
     around = Surroundings(
         now_ms,
         has_input=found is not None,
         has_receipt=receipt is not None,
-        paused=ledger.capabilities.has_schedules and job.queue in ledger.paused(),
+        paused=paused,
+        pause_said=_last_pause(ledger, job.queue, now_ms) if paused else None,
         sealed_for=ledger.sealed_for(),
-        running_beside=ledger.counts(queue=job.queue)[RUNNING] - (job.state == RUNNING)
-        if job.state in (QUEUED, RUNNING)
-        else 0,
+        running_beside=_running_beside(ledger, job, now_ms) if job.state in (QUEUED, RUNNING) else 0,
         installed=job.state != QUEUED or _installed(job.effect),
     )
     return Seen(job, now_ms, found, receipt, ledger.audit(id=id), explain(job, around), ledger.location)
@@ -97,6 +97,26 @@ def command(advice: Advice, seen: Seen, *, store: str | None) -> str | None:
     if advice.command is None or store is None or "--store" in advice.command or "plugins" in advice.command:
         return advice.command
     return f"{advice.command} --store {shlex.quote(seen.location if '://' in store else store)}"
+
+
+def _running_beside(ledger: Ledger, job: Job, now_ms: int) -> int:
+    """How many others are being worked on, up to a page: whose lease has ended shows no worker."""
+    from ..job import RUNNING, lapsed
+
+    running = ledger.jobs(states=[RUNNING], queue=job.queue, effect=job.effect).jobs
+    return sum(one.id != job.id and not lapsed(one, now_ms) for one in running)
+
+
+def _last_pause(ledger: Ledger, queue: str, now_ms: int) -> str | None:
+    """Who paused the queue, when and why, as the audit says."""
+    from ..spans import relative
+
+    pauses = [entry for entry in ledger.audit(id=queue) if entry.action == "pause"]
+    if not pauses:
+        return None
+    last = pauses[-1]
+    by = f"by {last.actor} " if last.actor else ""
+    return f"{by}{relative(last.at_ms, now_ms)}" + (f": {last.reason}" if last.reason else "")
 
 
 def _installed(effect: str) -> bool:

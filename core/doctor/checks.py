@@ -94,6 +94,14 @@ _ALONE: Final = {
 }
 
 
+def _worker(queue: str, effect: str) -> str:
+    """The remedy of jobs that nobody works on."""
+    command = f"start a worker: fencepost worker --follow --queue {queue} --effect {effect}"
+    return (
+        command if effect == DEFAULT_EFFECT else f"{command} (where the plugin with that effect is installed)"
+    )
+
+
 class Examination:
     """One walk: ``look`` at every entry, ``compare`` what contents were read, then ask for ``findings``."""
 
@@ -166,7 +174,7 @@ class Examination:
                 "stuck-running",
                 f"running jobs of the queue {queue!r} and the effect {effect!r} whose lease ended more than "
                 f"{words(LATE_MS)} ago: nobody claims from there",
-                f"start a worker: fencepost worker --follow --queue {queue} --effect {effect}",
+                _worker(queue, effect),
             )
         for (queue, effect), tally in sorted(self._waiting.items()):
             if (queue, effect) not in self._serving:
@@ -174,7 +182,7 @@ class Examination:
                     "stuck-queued",
                     f"queued jobs of the queue {queue!r} and the effect {effect!r} that have been ready for more "
                     f"than {words(WAITING_MS)}, while no worker is on any such job",
-                    f"start a worker: fencepost worker --follow --queue {queue} --effect {effect}",
+                    _worker(queue, effect),
                 )
         for queue, tally in sorted(self._in_pause.items()):
             yield tally.finding(

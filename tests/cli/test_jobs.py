@@ -108,6 +108,19 @@ def test_show_says_why_what_next_and_when(program: Program) -> None:
     assert shown["input"] == {"bytes": 9, "sha256": text_sha256("text of a")}
 
 
+def test_show_takes_for_company_only_jobs_that_the_same_workers_are_on(program: Program) -> None:
+    program.enqueue("other", effect="letter")
+    program.claim(now_ms=0, lease_ms=30_000)
+    program.enqueue("stuck")
+    program.claim(now_ms=0, lease_ms=10)
+    program.enqueue("a")
+    assert "perhaps there is no such worker" in program("jobs", "show", "a", "--now-ms", "50")["why"]
+    program.enqueue("busy", priority=1)
+    program.claim(now_ms=50, lease_ms=30_000, effects=["count"], limit=2)
+    program.enqueue("b")
+    assert "other such jobs are running" in program("jobs", "show", "b", "--now-ms", "60")["why"]
+
+
 def test_show_prints_the_text_only_where_asked(program: Program) -> None:
     program.enqueue("a")
     assert "text" not in program("jobs", "show", "a", "--now-ms", "0")["input"]
@@ -157,6 +170,7 @@ def test_cancel_buries_and_says_so_and_refuses_what_is_over(program: Program) ->
     assert done["cancelled"] == [{"ID": "a", "State": "dead", "Version": 1}]
     said = program.refused("jobs", "cancel", "a", "b", "nix", "--now-ms", "6")
     assert "'a' is dead, and only one that is queued or running can be cancelled" in said
+    assert "fencepost jobs show a" in said
     assert "there is no job 'nix'" in said
     assert "moved all the same: b" in said
 

@@ -55,7 +55,8 @@ def test_workers_claim_nothing_from_a_paused_queue_until_it_is_resumed(program: 
     assert (paused["paused"], paused["changed"]) == (True, True)
     assert program.claim(now_ms=6) == []
     assert by_name(program("queues", "--now-ms", "6"))["mail"]["paused"]
-    assert "is paused" in program("jobs", "show", "a", "--now-ms", "6")["why"]
+    shown = program("jobs", "show", "a", "--now-ms", "60005")
+    assert "its queue 'mail' is paused (by ann 1 min ago: provider down)" in shown["why"]
     assert program("queues", "resume", "mail", *by, "--now-ms", "7")["changed"]
     assert program.claim(now_ms=8) == ["a"]
     found = [(e["action"], e["id"], e["actor"], e["reason"]) for e in program("audit")["audit"]]

@@ -116,6 +116,12 @@ def test_logical_and_real_clocks_in_one_ledger_are_found() -> None:
         assert (finding.check, finding.ids) == ("mixed-clocks", ("b",))
 
 
+def test_jobs_of_another_effect_need_a_worker_that_has_its_plugin() -> None:
+    (finding,) = examined(of(replace(READY, effect="letter", enqueued_at_ms=NOW_MS - WAITING_MS)))
+    assert finding.check == "stuck-queued"
+    assert "--effect letter (where the plugin with that effect is installed)" in finding.remedy
+
+
 @pytest.mark.parametrize(
     ("content", "check"),
     [

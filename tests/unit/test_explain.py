@@ -34,9 +34,15 @@ def told(job: Job, **around: object) -> str:
             "ready for 3 min / no worker has claimed it / serves the queue 'default' / has the effect 'count' / "
             "perhaps there is no such worker / fencepost worker --follow --queue default --effect count",
         ),
-        (QUEUED, {"running_beside": 4}, "4 other jobs are running in this queue / waits for its turn"),
-        (QUEUED, {"running_beside": 1}, "one other job is running"),
+        (QUEUED, {"running_beside": 4}, "4 other such jobs are running / waits for its turn"),
+        (QUEUED, {"running_beside": 1}, "one other such job is running"),
         (QUEUED, {"paused": True}, "its queue 'default' is paused / fencepost queues resume default"),
+        (
+            QUEUED,
+            {"paused": True, "pause_said": "by me 2 h ago: provider down"},
+            "is paused (by me 2 h ago: provider down)",
+        ),
+        (QUEUED, {"installed": False}, "has the effect 'count', which is not installed here"),
         (QUEUED, {"installed": False}, "the effect 'count' is not installed here / fencepost plugins"),
         (QUEUED, {"has_receipt": True}, "its receipt is there already / its effect is not repeated"),
         (replace(QUEUED, expires_at_ms=NOW_MS + 5_000), {}, "expires in 5 s"),
