@@ -14,6 +14,7 @@ SELECT
     set_config('enable_seqscan', 'off', true),
     set_config('enable_bitmapscan', 'off', true),
     set_config('jit', 'off', true),
+    set_config('plan_cache_mode', 'force_generic_plan', true),
     set_config('lock_timeout', '30s', true)
 FROM {schema}.fencepost_meta
 
@@ -126,59 +127,11 @@ FROM purged WHERE job.id = purged.id
 SELECT queue FROM {schema}.fencepost_paused ORDER BY queue
 
 -- name: lanes
--- The lanes that a claim serves: those of the queues and effects that it names, or where it does not name both,
--- those that have queued or running jobs. Of each: whether its queue is paused, whether any delayed job is due, and
--- whether there is anything to settle: expired, lapsed, used up by the worker's limit or by the job's own.
--- Not by EXISTS, for which the planner makes two plans each.
-WITH instant (now_ms) AS (
-    SELECT coalesce(%(now_ms)s::bigint, floor(extract(epoch FROM now()) * 1000)::bigint)
+-- See migrations/0002_functions.sql, as of every other function.
+SELECT queue, effect, paused, due, passed
+FROM {schema}.fencepost_survey(
+    %(queues)s::text[], %(effects)s::text[], %(now_ms)s::bigint, %(max_attempts)s::bigint
 )
-SELECT
-    lane.queue,
-    lane.effect,
-    lane.queue IN (SELECT queue FROM {schema}.fencepost_paused),
-    (
-        SELECT true FROM {schema}.fencepost_jobs AS job
-        WHERE job.queue = lane.queue AND job.effect = lane.effect
-            AND job.state = 'queued' AND job.waiting AND job.run_at_ms <= (SELECT now_ms FROM instant)
-        LIMIT 1
-    ),
-    coalesce(
-        (
-            SELECT true FROM {schema}.fencepost_jobs AS job
-            WHERE job.queue = lane.queue AND job.effect = lane.effect
-                AND job.expires_at_ms IS NOT NULL AND job.state IN ('queued', 'running')
-                AND job.expires_at_ms <= (SELECT now_ms FROM instant)
-            LIMIT 1
-        ),
-        (
-            SELECT true FROM {schema}.fencepost_jobs AS job
-            WHERE job.queue = lane.queue AND job.effect = lane.effect
-                AND job.state = 'running' AND job.lease_until_ms <= (SELECT now_ms FROM instant)
-            LIMIT 1
-        ),
-        (
-            SELECT true FROM {schema}.fencepost_jobs AS job
-            WHERE job.queue = lane.queue AND job.effect = lane.effect
-                AND job.state = 'queued' AND job.attempts > 0 AND job.max_attempts IS NULL
-                AND job.attempts >= %(max_attempts)s::bigint
-            LIMIT 1
-        ),
-        (
-            SELECT true FROM {schema}.fencepost_jobs AS job
-            WHERE job.queue = lane.queue AND job.effect = lane.effect
-                AND job.state = 'queued' AND job.attempts >= job.max_attempts
-            LIMIT 1
-        )
-    )
-FROM (
-    SELECT queue, effect FROM unnest(%(queues)s::text[]) AS queue CROSS JOIN unnest(%(effects)s::text[]) AS effect
-    UNION ALL
-    SELECT queue, effect FROM {schema}.fencepost_lanes
-    WHERE (%(queues)s::text[] IS NULL OR %(effects)s::text[] IS NULL)
-        AND (%(queues)s::text[] IS NULL OR queue = ANY(%(queues)s::text[]))
-        AND (%(effects)s::text[] IS NULL OR effect = ANY(%(effects)s::text[]))
-) AS lane
 
 -- name: promote
 -- Delayed jobs that have become due enter the index that claims read.
@@ -288,35 +241,14 @@ FROM (
 GROUP BY first.place
 
 -- name: pick
--- The first jobs of each lane, as many as its share, but for those that others are picking. RETURNING promises
--- no order: the caller sorts. What the caller knows of a claimed job is not returned.
-UPDATE {schema}.fencepost_jobs
-SET
-    state = 'running',
-    version = version + 1,
-    attempts = attempts + 1,
-    lease_until_ms = %(now_ms)s::bigint + coalesce(visibility_timeout_ms, %(lease_ms)s::bigint),
-    claimant = %(claimant)s,
-    claimed_at_ms = %(now_ms)s::bigint,
-    first_claimed_at_ms = coalesce(first_claimed_at_ms, %(now_ms)s::bigint)
-WHERE ctid = ANY(ARRAY(
-    SELECT job.ctid
-    FROM unnest(%(queues)s::text[], %(effects)s::text[], %(shares)s::bigint[]) AS lane (queue, effect, share)
-    CROSS JOIN LATERAL (
-        SELECT ctid FROM {schema}.fencepost_jobs
-        WHERE queue = lane.queue AND effect = lane.effect
-            AND state = 'queued' AND NOT waiting
-            AND (run_at_ms IS NULL OR run_at_ms <= %(now_ms)s::bigint)
-            AND attempts < coalesce(max_attempts, %(max_attempts)s::bigint)
-        ORDER BY priority DESC, coalesce(run_at_ms, enqueued_at_ms, 0), key
-        LIMIT lane.share
-        FOR UPDATE SKIP LOCKED
-    ) AS job
-))
-RETURNING
+SELECT
     key, id, version, lease_until_ms, attempts, queue, effect, priority, run_at_ms, expires_at_ms, enqueued_at_ms,
     first_claimed_at_ms, started_at_ms, last_error, visibility_timeout_ms, max_attempts, backoff_base_ms,
     dead_letter_retention_ms
+FROM {schema}.fencepost_pick(
+    %(queues)s::text[], %(effects)s::text[], %(shares)s::bigint[], %(now_ms)s::bigint, %(max_attempts)s::bigint,
+    %(lease_ms)s::bigint, %(claimant)s::text
+)
 
 -- name: inputs
 SELECT id, text FROM {schema}.fencepost_inputs WHERE id = ANY(%(ids)s::text[])
@@ -345,40 +277,10 @@ ON CONFLICT (id) DO NOTHING
 RETURNING id
 
 -- name: settle
--- A batch of ids that are all different. Nothing is completed where a receipt was there already, because it has to
--- be compared first. Where not all were completed, it is told which were published and which completed.
--- Receipts go in the order of ids: see add_inputs. Only running jobs have a lease, so the state is not asked for:
--- its partial index would tempt the planner. An array of a domain's values is not read as a list: hence ::text.
-WITH item AS MATERIALIZED (
-    SELECT id, version, receipt
-    FROM unnest(%(ids)s::text[], %(versions)s::bigint[], %(receipts)b) AS settled (id, version, receipt)
-),
-published AS (
-    INSERT INTO {schema}.fencepost_effects (id, receipt)
-    SELECT id, receipt FROM item ORDER BY id COLLATE "C"
-    ON CONFLICT (id) DO NOTHING
-    RETURNING id
-),
-completed AS (
-    UPDATE {schema}.fencepost_jobs AS job
-    SET
-        state = 'completed',
-        lease_until_ms = 0,
-        completed_at_ms = coalesce(%(now_ms)s::bigint, floor(extract(epoch FROM now()) * 1000)::bigint)
-    FROM item
-    WHERE job.id = item.id AND job.version = item.version
-        AND job.lease_until_ms > coalesce(%(now_ms)s::bigint, floor(extract(epoch FROM now()) * 1000)::bigint)
-        AND (SELECT count(*) FROM published) = %(count)s
-    RETURNING job.id
-),
-told AS (
-    SELECT (SELECT count(*) FROM completed) < %(count)s AS short
+SELECT short, published, completed
+FROM {schema}.fencepost_settle(
+    %(ids)s::text[], %(versions)s::bigint[], %(receipts)b, %(count)s::bigint, %(now_ms)s::bigint
 )
-SELECT
-    short,
-    CASE WHEN short THEN (SELECT array_agg(id::text) FROM published) END,
-    CASE WHEN short THEN (SELECT array_agg(id::text) FROM completed) END
-FROM told
 
 -- name: complete
 -- See settle.

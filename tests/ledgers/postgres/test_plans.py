@@ -112,13 +112,33 @@ def test_no_statement_of_a_worker_reads_a_table_from_end_to_end(filled: None, ur
     address = parse_address(url)
     named = statements(address.schema, address.channel)
     with psycopg.connect(address.conninfo) as connection:
-        cursor = connection.cursor()
-        adapt(cursor)
-        cursor.execute(named["opening"])
+        plans = Plans(connection)
+        connection.execute(named["opening"])
         for name, parameters in PARAMETERS.items():
-            cursor.execute(b"EXPLAIN (COSTS OFF) " + named[name], parameters, prepare=False)
-            check_plan(name, "\n".join(line for (line,) in cursor))
+            check_plan(name, plans.of(named[name], parameters))
         connection.rollback()
+
+
+class Plans:
+    """The plans of what is run, those inside of functions included, as the server's auto_explain tells them."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+        self._told: list[str] = []
+        connection.execute("LOAD 'auto_explain'")
+        for setting in ("log_min_duration = 0", "log_nested_statements = on", "log_level = notice"):
+            connection.execute(f"SET LOCAL auto_explain.{setting}".encode())
+        connection.add_notice_handler(lambda notice: self._told.append(notice.message_primary or ""))
+
+    def of(self, statement: bytes, parameters: dict[str, Any]) -> str:
+        """Run it, and undo what it did."""
+        self._told.clear()
+        cursor = self._connection.cursor()
+        adapt(cursor)
+        with self._connection.transaction(force_rollback=True):
+            cursor.execute(statement, parameters, prepare=False)
+            cursor.execute("SELECT")  # a statement's end is told when the next one comes
+            return "\n".join(self._told)
 
 
 def check_plan(name: str, plan: str) -> None:
