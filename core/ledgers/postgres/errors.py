@@ -35,7 +35,7 @@ def translate(error: Exception, address: Address) -> FencepostError:
             f"a lone surrogate at character {error.start} of a text, which UTF-8 cannot carry; nothing was stored. "
             "Take it out"
         )
-    said = address.hide_secrets(" ".join(str(error).split())) or type(error).__name__
+    said = address.hide_secrets(_said(error)) or type(error).__name__
     where = address.location
     if isinstance(error, _BUSY):
         return LedgerBusy(f"{where}: {said}; nothing was changed, try again")
@@ -50,3 +50,13 @@ def translate(error: Exception, address: Address) -> FencepostError:
             "check the URL, and that the server runs and lets this machine in; then run the command again"
         )
     return LedgerFailed(f"{where}: {said}" + (f" ({advice})" if advice else ""))
+
+
+def _said(error: Exception) -> str:
+    """In one line. Of what the server said without the context, which is all the SQL of a function of ours."""
+    whole = str(error)
+    if isinstance(error, psycopg.Error) and (primary := error.diag.message_primary):
+        whole = " ".join(
+            part for part in (primary, error.diag.message_detail, error.diag.message_hint) if part
+        )
+    return " ".join(whole.split())

@@ -285,6 +285,14 @@ def refuse(action: Callable[[], object]) -> None:
         action()
 
 
+def test_a_refusal_is_said_in_a_line_without_sql(as_role: Callable[[str], Ledger], ledger: Ledger) -> None:
+    ledger.enqueue([NewJob("a", "text")], now_ms=0)
+    with pytest.raises(LedgerFailed, match=DENIED) as caught:
+        claim_one(as_role("enqueuer"))
+    assert "SELECT" not in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
 def claim_one(ledger: Ledger) -> object:
     return ledger.claim(claimant="me", lease_ms=1_000, max_attempts=3, now_ms=10)
 
