@@ -5,7 +5,9 @@ FENCEPOST_SOAK_WORLD is the folder that stands for the outside world.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import tempfile
 import time
 from typing import Any
 
@@ -43,21 +45,20 @@ class Keyed:
     @hookimpl
     def effect_info(self) -> EffectInfo:
         return EffectInfo(
-            "soak-keyed", "creates a file named by the key", delivery="keyed", receiver_key="file name"
+            "soak-keyed",
+            "puts the id into a file named by the key",
+            delivery="keyed",
+            receiver_key="file name",
         )
 
     @hookimpl
     def effect_apply(self, request: Any) -> dict[str, Any]:
-        try:
-            descriptor = os.open(
-                os.path.join(WORLD, "keys", request.idempotency_key),
-                os.O_WRONLY | os.O_CREAT | os.O_EXCL,
-                0o600,
-            )
-        except FileExistsError:
-            return {"key": request.idempotency_key}
-        os.close(descriptor)
-        record("keyed", request.id)
+        # In one step, as a receiver's transaction would: whoever is killed has done it or has not.
+        with tempfile.NamedTemporaryFile("w", dir=WORLD) as draft:
+            draft.write(request.id)
+            draft.flush()
+            with contextlib.suppress(FileExistsError):
+                os.link(draft.name, os.path.join(WORLD, "keys", request.idempotency_key))
         return {"key": request.idempotency_key}
 
 
