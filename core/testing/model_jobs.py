@@ -309,11 +309,12 @@ class ModelJobs:
                 raise InvalidInput(
                     f"job {job.id!r} has no receipt: to resolve it as applied, give its outcome"
                 )
-        elif stored is None:
-            digest = self._store.inputs[job.id].sha256
-            self._store.receipts[job.id] = Receipt(job.id, digest, check_outcome(dict(outcome)), job.effect)
-        elif not stored.same_as(given := replace(stored, outcome=check_outcome(dict(outcome)))):
-            raise conflict(stored, given)
+            return
+        version = None if stored is None else stored.effect_version
+        digest = self._store.inputs[job.id].sha256
+        given = Receipt(job.id, digest, check_outcome(dict(outcome)), job.effect, version)
+        if not self._store.receipts.setdefault(job.id, given).same_as(given):
+            raise conflict(self._store.receipts[job.id], given)
 
     @checked
     def purge(

@@ -161,6 +161,22 @@ class OperatorContract(Contract):
         self.refused(ledger, ReceiptConflict, outcome={"x": True})
         assert ledger.receipts(["a"])["a"].same_as(receipt(effect="send", x=1))
 
+    @pytest.mark.parametrize(
+        "there",
+        [
+            Receipt("a", text_sha256("text of a"), {"x": 1}, "other", "1"),
+            Receipt("a", text_sha256("another text"), {"x": 1}, "send", "1"),
+        ],
+        ids=["another effect's", "another input's"],
+    )
+    def test_a_receipt_that_is_not_the_jobs_own_contradicts_every_outcome(
+        self, ledger: Ledger, there: Receipt
+    ) -> None:
+        self.held(ledger)
+        ledger.publish(there)
+        self.refused(ledger, ReceiptConflict, outcome={"x": 1})
+        assert ledger.receipts(["a"])["a"].same_as(there)
+
     @pytest.mark.parametrize("outcome", BAD_OUTCOMES.values(), ids=BAD_OUTCOMES)
     def test_an_outcome_that_breaks_a_rule_is_refused(self, ledger: Ledger, outcome: dict[str, Any]) -> None:
         self.held(ledger)
