@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import statistics
 import tempfile
@@ -28,6 +29,12 @@ def medians(measures: Mapping[str, Measure], slices: int) -> dict[str, float]:
 def percentile(figures: list[float], percent: int) -> float:
     """The figure below which so many of a hundred lie."""
     return statistics.quantiles(figures, n=100)[percent - 1]
+
+
+def compiled(folder: Path) -> dict[str, str]:
+    """The environment of a program as it is when installed: compiled once, into that folder, not at every start."""
+    kept = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    return kept | {"PYTHONPYCACHEPREFIX": str(folder)}
 
 
 @dataclass(frozen=True)
