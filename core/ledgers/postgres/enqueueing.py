@@ -89,7 +89,7 @@ def _add_new(transaction: Transaction, placed: Sequence[_Placed], key: int, now_
             scattered += ((one, options) for one in alike)
             continue
         queue, effect, *rest = options
-        added += transaction.change(
+        added += transaction.value(
             "add_jobs_alike",
             {
                 "key": key + alike[0][0],
@@ -109,7 +109,7 @@ def _add_scattered(
     if not jobs:
         return 0
     queues, effects, *rest = zip(*(options for _, options in jobs), strict=True)
-    return transaction.change(
+    added: int = transaction.value(
         "add_jobs",
         {
             "key": key,
@@ -121,6 +121,7 @@ def _add_scattered(
             **{name: int_array(values) for name, values in zip(_OPTIONS, rest, strict=True)},
         },
     )
+    return added
 
 
 def _add_unknown(

@@ -32,7 +32,8 @@ SELECT
     set_config('enable_mergejoin', 'off', true),
     set_config('enable_seqscan', 'off', true),
     set_config('enable_bitmapscan', 'off', true),
-    set_config('jit', 'off', true)
+    set_config('jit', 'off', true),
+    set_config('plan_cache_mode', 'force_generic_plan', true)
 
 -- name: now_ms
 SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint
@@ -53,56 +54,23 @@ SELECT sealed_for FROM {schema}.fencepost_meta
 -- == enqueue ==
 
 -- name: add_inputs
--- How many were bound, and where not all were, which; the request's first key; whether any has a dead job.
--- In the order of ids, so that two requests with the same ids wait for one another and never both.
-WITH bound AS (
-    INSERT INTO {schema}.fencepost_inputs (id, text)
-    SELECT id, text FROM unnest(%(ids)s::text[], %(texts)b) AS record (id, text)
-    ORDER BY id COLLATE "C"
-    ON CONFLICT (id) DO NOTHING
-    RETURNING id
-)
-SELECT
-    count(*),
-    CASE WHEN count(*) < cardinality(%(ids)s::text[]) THEN coalesce(array_agg(id), '{}') END,
-    nextval('{schema}.fencepost_requests'),
-    EXISTS (
-        SELECT FROM {schema}.fencepost_dead
-        WHERE EXISTS (SELECT FROM {schema}.fencepost_dead) AND id = ANY(%(ids)s::text[])
-    )
-FROM bound
+SELECT new, bound, key, any_dead FROM {schema}.fencepost_add_inputs(%(ids)s::text[], %(texts)b)
 
 -- name: add_jobs
-INSERT INTO {schema}.fencepost_jobs (
-    key, id, version, queue, effect, priority, run_at_ms, waiting, expires_at_ms, enqueued_at_ms,
-    visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms
+SELECT {schema}.fencepost_add_jobs(
+    %(key)s::bigint, %(now_ms)s::bigint, %(places)s::bigint[], %(ids)s::text[], %(queue)s::text[],
+    %(effect)s::text[], %(priority)s::integer[], %(run_at_ms)s::bigint[], %(expires_at_ms)s::bigint[],
+    %(visibility_timeout_ms)s::bigint[], %(max_attempts)s::bigint[], %(backoff_base_ms)s::bigint[],
+    %(dead_letter_retention_ms)s::bigint[]
 )
-SELECT
-    %(key)s::bigint + place, id, 0, queue, effect, priority, run_at_ms, run_at_ms IS NOT NULL, expires_at_ms,
-    %(now_ms)s::bigint, visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms
-FROM unnest(
-    %(places)s::bigint[], %(ids)s::text[], %(queue)s::text[], %(effect)s::text[], %(priority)s::integer[],
-    %(run_at_ms)s::bigint[], %(expires_at_ms)s::bigint[], %(visibility_timeout_ms)s::bigint[],
-    %(max_attempts)s::bigint[], %(backoff_base_ms)s::bigint[], %(dead_letter_retention_ms)s::bigint[]
-) AS record (
-    place, id, queue, effect, priority, run_at_ms, expires_at_ms, visibility_timeout_ms, max_attempts,
-    backoff_base_ms, dead_letter_retention_ms
-)
-ON CONFLICT (id) DO NOTHING
 
 -- name: add_jobs_alike
--- Jobs that differ only in their ids.
-INSERT INTO {schema}.fencepost_jobs (
-    key, id, version, queue, effect, priority, run_at_ms, waiting, expires_at_ms, enqueued_at_ms,
-    visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms
+SELECT {schema}.fencepost_add_jobs_alike(
+    %(key)s::bigint, %(queue)s::text, %(effect)s::text, %(priority)s::integer, %(run_at_ms)s::bigint,
+    %(expires_at_ms)s::bigint, %(now_ms)s::bigint, %(visibility_timeout_ms)s::bigint,
+    %(max_attempts)s::bigint, %(backoff_base_ms)s::bigint, %(dead_letter_retention_ms)s::bigint,
+    %(ids)s::text[]
 )
-SELECT
-    %(key)s::bigint + place, id, 0, %(queue)s, %(effect)s, %(priority)s::integer, %(run_at_ms)s::bigint,
-    %(run_at_ms)s::bigint IS NOT NULL, %(expires_at_ms)s::bigint, %(now_ms)s::bigint,
-    %(visibility_timeout_ms)s::bigint, %(max_attempts)s::bigint, %(backoff_base_ms)s::bigint,
-    %(dead_letter_retention_ms)s::bigint
-FROM unnest(%(ids)s::text[]) WITH ORDINALITY AS record (id, place)
-ON CONFLICT (id) DO NOTHING
 
 -- name: known
 -- What is known of each id: the digest of its text, its live job, its dead one, whether it was purged.
@@ -251,7 +219,7 @@ FROM {schema}.fencepost_pick(
 )
 
 -- name: inputs
-SELECT id, text FROM {schema}.fencepost_inputs WHERE id = ANY(%(ids)s::text[])
+SELECT id, input FROM {schema}.fencepost_read_inputs(%(ids)s::text[])
 
 -- name: job_without_input
 -- One statement: an enqueue that commits between two could make a sound job look broken.
@@ -264,7 +232,7 @@ WHERE NOT EXISTS (SELECT FROM {schema}.fencepost_inputs AS input WHERE input.id 
 LIMIT 1
 
 -- name: receipts
-SELECT id, receipt FROM {schema}.fencepost_effects WHERE id = ANY(%(ids)s::text[])
+SELECT id, receipt FROM {schema}.fencepost_read_receipts(%(ids)s::text[])
 
 -- == while a claim holds the job ==
 
@@ -514,44 +482,7 @@ SELECT 'dead', count(*) FROM {schema}.fencepost_dead
 WHERE %(queue)s::text IS NULL OR queue = %(queue)s
 
 -- name: next_due
--- Of the ready jobs a thousand a lane are looked at: one that is ready now is among them if there is any.
-SELECT min(due.due_ms)
-FROM (
-    SELECT queue, effect FROM unnest(%(queues)s::text[]) AS queue CROSS JOIN unnest(%(effects)s::text[]) AS effect
-    UNION ALL
-    SELECT queue, effect FROM {schema}.fencepost_lanes
-    WHERE (%(queues)s::text[] IS NULL OR %(effects)s::text[] IS NULL)
-        AND (%(queues)s::text[] IS NULL OR queue = ANY(%(queues)s::text[]))
-        AND (%(effects)s::text[] IS NULL OR effect = ANY(%(effects)s::text[]))
-) AS lane
-CROSS JOIN LATERAL (
-    SELECT min(ready.due_ms) AS due_ms FROM (
-        SELECT coalesce(run_at_ms, 0) AS due_ms FROM {schema}.fencepost_jobs
-        WHERE queue = lane.queue AND effect = lane.effect AND state = 'queued' AND NOT waiting
-            AND NOT EXISTS (SELECT FROM {schema}.fencepost_paused AS paused WHERE paused.queue = lane.queue)
-        ORDER BY priority DESC, coalesce(run_at_ms, enqueued_at_ms, 0), key LIMIT 1000
-    ) AS ready
-    UNION ALL
-    (
-        SELECT run_at_ms FROM {schema}.fencepost_jobs
-        WHERE queue = lane.queue AND effect = lane.effect AND state = 'queued' AND waiting
-            AND NOT EXISTS (SELECT FROM {schema}.fencepost_paused AS paused WHERE paused.queue = lane.queue)
-        ORDER BY run_at_ms LIMIT 1
-    )
-    UNION ALL
-    (
-        SELECT lease_until_ms FROM {schema}.fencepost_jobs
-        WHERE queue = lane.queue AND effect = lane.effect AND state = 'running'
-        ORDER BY lease_until_ms LIMIT 1
-    )
-    UNION ALL
-    (
-        SELECT expires_at_ms FROM {schema}.fencepost_jobs
-        WHERE queue = lane.queue AND effect = lane.effect
-            AND expires_at_ms IS NOT NULL AND state IN ('queued', 'running')
-        ORDER BY expires_at_ms LIMIT 1
-    )
-) AS due
+SELECT due_ms FROM {schema}.fencepost_next_due(%(queues)s::text[], %(effects)s::text[])
 
 -- name: audit
 SELECT at_ms, action, id, actor, reason, from_state, to_state, version FROM (

@@ -174,3 +174,200 @@ BEGIN
     FROM told;
 END
 $$;
+
+-- How many were bound, and where not all were, which; the request's first key; whether any has a dead job.
+-- In the order of ids, so that two requests with the same ids wait for one another and never both.
+CREATE FUNCTION {schema}.fencepost_add_inputs(
+    asked_ids text[],
+    asked_texts bytea[]
+)
+RETURNS TABLE (
+    new bigint, bound text[], key bigint, any_dead boolean
+)
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_bitmapscan = off AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    WITH bound AS (
+        INSERT INTO {schema}.fencepost_inputs (id, text)
+        SELECT id, text FROM unnest(asked_ids, asked_texts) AS record (id, text)
+        ORDER BY id COLLATE "C"
+        ON CONFLICT (id) DO NOTHING
+        RETURNING id
+    )
+    SELECT
+        count(*),
+        CASE WHEN count(*) < cardinality(asked_ids) THEN coalesce(array_agg(id), '{}') END,
+        nextval('{schema}.fencepost_requests'),
+        EXISTS (
+            SELECT FROM {schema}.fencepost_dead
+            WHERE EXISTS (SELECT FROM {schema}.fencepost_dead) AND id = ANY(asked_ids)
+        )
+    FROM bound;
+END
+$$;
+
+CREATE FUNCTION {schema}.fencepost_read_inputs(
+    asked_ids text[]
+)
+RETURNS TABLE (
+    id text, input bytea
+)
+LANGUAGE plpgsql STABLE
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_bitmapscan = off AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT id, text FROM {schema}.fencepost_inputs WHERE id = ANY(asked_ids);
+END
+$$;
+
+CREATE FUNCTION {schema}.fencepost_read_receipts(
+    asked_ids text[]
+)
+RETURNS TABLE (
+    id text, receipt bytea
+)
+LANGUAGE plpgsql STABLE
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_bitmapscan = off AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT id, receipt FROM {schema}.fencepost_effects WHERE id = ANY(asked_ids);
+END
+$$;
+
+-- Of the ready jobs a thousand a lane are looked at: one that is ready now is among them if there is any.
+CREATE FUNCTION {schema}.fencepost_next_due(
+    asked_queues text[],
+    asked_effects text[]
+)
+RETURNS TABLE (
+    due_ms bigint
+)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT min(due.due_ms)::bigint
+    FROM (
+        SELECT queue, effect FROM unnest(asked_queues) AS queue CROSS JOIN unnest(asked_effects) AS effect
+        UNION ALL
+        SELECT queue, effect FROM {schema}.fencepost_lanes
+        WHERE (asked_queues IS NULL OR asked_effects IS NULL)
+            AND (asked_queues IS NULL OR queue = ANY(asked_queues))
+            AND (asked_effects IS NULL OR effect = ANY(asked_effects))
+    ) AS lane
+    CROSS JOIN LATERAL (
+        SELECT min(ready.due_ms) AS due_ms FROM (
+            SELECT coalesce(run_at_ms, 0) AS due_ms FROM {schema}.fencepost_jobs
+            WHERE queue = lane.queue AND effect = lane.effect AND state = 'queued' AND NOT waiting
+                AND NOT EXISTS (SELECT FROM {schema}.fencepost_paused AS paused WHERE paused.queue = lane.queue)
+            ORDER BY priority DESC, coalesce(run_at_ms, enqueued_at_ms, 0), key LIMIT 1000
+        ) AS ready
+        UNION ALL
+        (
+            SELECT run_at_ms FROM {schema}.fencepost_jobs
+            WHERE queue = lane.queue AND effect = lane.effect AND state = 'queued' AND waiting
+                AND NOT EXISTS (SELECT FROM {schema}.fencepost_paused AS paused WHERE paused.queue = lane.queue)
+            ORDER BY run_at_ms LIMIT 1
+        )
+        UNION ALL
+        (
+            SELECT lease_until_ms FROM {schema}.fencepost_jobs
+            WHERE queue = lane.queue AND effect = lane.effect AND state = 'running'
+            ORDER BY lease_until_ms LIMIT 1
+        )
+        UNION ALL
+        (
+            SELECT expires_at_ms FROM {schema}.fencepost_jobs
+            WHERE queue = lane.queue AND effect = lane.effect
+                AND expires_at_ms IS NOT NULL AND state IN ('queued', 'running')
+            ORDER BY expires_at_ms LIMIT 1
+        )
+    ) AS due;
+END
+$$;
+
+-- How many were added: ids that are known are passed over.
+CREATE FUNCTION {schema}.fencepost_add_jobs(
+    asked_key bigint,
+    asked_now_ms bigint,
+    asked_places bigint[],
+    asked_ids text[],
+    asked_queue text[],
+    asked_effect text[],
+    asked_priority integer[],
+    asked_run_at_ms bigint[],
+    asked_expires_at_ms bigint[],
+    asked_visibility_timeout_ms bigint[],
+    asked_max_attempts bigint[],
+    asked_backoff_base_ms bigint[],
+    asked_dead_letter_retention_ms bigint[]
+)
+RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    added bigint;
+BEGIN
+    INSERT INTO {schema}.fencepost_jobs (
+        key, id, version, queue, effect, priority, run_at_ms, waiting, expires_at_ms, enqueued_at_ms,
+        visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms
+    )
+    SELECT
+        asked_key + place, id, 0, queue, effect, priority, run_at_ms, run_at_ms IS NOT NULL, expires_at_ms,
+        asked_now_ms, visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms
+    FROM unnest(
+        asked_places, asked_ids, asked_queue, asked_effect, asked_priority,
+        asked_run_at_ms, asked_expires_at_ms, asked_visibility_timeout_ms,
+        asked_max_attempts, asked_backoff_base_ms, asked_dead_letter_retention_ms
+    ) AS record (
+        place, id, queue, effect, priority, run_at_ms, expires_at_ms, visibility_timeout_ms, max_attempts,
+        backoff_base_ms, dead_letter_retention_ms
+    )
+    ON CONFLICT (id) DO NOTHING;
+    GET DIAGNOSTICS added = ROW_COUNT;
+    RETURN added;
+END
+$$;
+
+-- Jobs that differ only in their ids.
+CREATE FUNCTION {schema}.fencepost_add_jobs_alike(
+    asked_key bigint,
+    asked_queue text,
+    asked_effect text,
+    asked_priority integer,
+    asked_run_at_ms bigint,
+    asked_expires_at_ms bigint,
+    asked_now_ms bigint,
+    asked_visibility_timeout_ms bigint,
+    asked_max_attempts bigint,
+    asked_backoff_base_ms bigint,
+    asked_dead_letter_retention_ms bigint,
+    asked_ids text[]
+)
+RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    added bigint;
+BEGIN
+    INSERT INTO {schema}.fencepost_jobs (
+        key, id, version, queue, effect, priority, run_at_ms, waiting, expires_at_ms, enqueued_at_ms,
+        visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms
+    )
+    SELECT
+        asked_key + place, id, 0, asked_queue, asked_effect, asked_priority, asked_run_at_ms,
+        asked_run_at_ms IS NOT NULL, asked_expires_at_ms, asked_now_ms,
+        asked_visibility_timeout_ms, asked_max_attempts, asked_backoff_base_ms,
+        asked_dead_letter_retention_ms
+    FROM unnest(asked_ids) WITH ORDINALITY AS record (id, place)
+    ON CONFLICT (id) DO NOTHING;
+    GET DIAGNOSTICS added = ROW_COUNT;
+    RETURN added;
+END
+$$;
