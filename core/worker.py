@@ -241,7 +241,7 @@ class Worker(Renew):
     def _low(self) -> bool:
         """Whether it is time to claim more, although there is still something to start."""
         ready = len(self._ready)
-        return 0 < ready and self._pace.early and self._pace.low(ready) and not (self._dry or self.stopping)
+        return ready > 0 and self._pace.early and self._pace.low(ready) and not (self._dry or self.stopping)
 
     def _waits_until(self) -> float:
         return self._first_finish + self._pace.flush_s
