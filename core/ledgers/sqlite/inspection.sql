@@ -20,22 +20,26 @@ SELECT
 FROM fencepost_dead AS dead
 
 -- name: others
--- The ids that have no job.
+-- The ids that have no job. Each table is asked by itself: to put all of their ids together first takes longer.
 SELECT
     other.id,
     purged.id IS NOT NULL,
     EXISTS (SELECT 1 FROM fencepost_inputs AS input WHERE input.id = other.id),
     EXISTS (SELECT 1 FROM fencepost_effects AS receipt WHERE receipt.id = other.id)
 FROM (
-    SELECT id FROM fencepost_inputs
+    SELECT id FROM fencepost_inputs AS input
+    WHERE NOT EXISTS (SELECT 1 FROM fencepost_jobs AS job WHERE job.id = input.id)
+        AND NOT EXISTS (SELECT 1 FROM fencepost_dead AS dead WHERE dead.id = input.id)
     UNION
-    SELECT id FROM fencepost_effects
+    SELECT id FROM fencepost_effects AS receipt
+    WHERE NOT EXISTS (SELECT 1 FROM fencepost_jobs AS job WHERE job.id = receipt.id)
+        AND NOT EXISTS (SELECT 1 FROM fencepost_dead AS dead WHERE dead.id = receipt.id)
     UNION
-    SELECT id FROM fencepost_purged
+    SELECT id FROM fencepost_purged AS purged
+    WHERE NOT EXISTS (SELECT 1 FROM fencepost_jobs AS job WHERE job.id = purged.id)
+        AND NOT EXISTS (SELECT 1 FROM fencepost_dead AS dead WHERE dead.id = purged.id)
 ) AS other
 LEFT JOIN fencepost_purged AS purged ON purged.id = other.id
-WHERE NOT EXISTS (SELECT 1 FROM fencepost_jobs AS job WHERE job.id = other.id)
-    AND NOT EXISTS (SELECT 1 FROM fencepost_dead AS dead WHERE dead.id = other.id)
 
 -- name: contents
 SELECT wanted.value, input.text, receipt.receipt
