@@ -276,7 +276,7 @@ def make_backlog(url: str, depths: Mapping[str, int]) -> None:
             for statement in (
                 "INSERT INTO fencepost_jobs (key, id, version, queue, effect, priority, enqueued_at_ms, state, "
                 "lease_until_ms, attempts, run_at_ms, waiting, completed_at_ms) "
-                f"SELECT n, '{kind}-' || n, 1, 'default', 'count', 0, n, {BACKLOGS[kind]} "
+                f"SELECT nextval('fencepost_requests'), '{kind}-' || n, 1, 'default', 'count', 0, n, {BACKLOGS[kind]} "
                 f"FROM generate_series(1, {depth}) AS n",
                 f"INSERT INTO fencepost_inputs SELECT '{kind}-' || n, 'a text' FROM generate_series(1, {depth}) AS n",
                 f"INSERT INTO fencepost_effects SELECT '{kind}-' || n, '{{}}' FROM generate_series(1, {depth}) AS n "
