@@ -1,7 +1,8 @@
-"""The garbage collector while the program starts: it waits, for there is no garbage yet."""
+"""The garbage collector while the program starts and ends: there is no garbage yet, and none that matters any more."""
 
 from __future__ import annotations
 
+import atexit
 import gc
 from typing import Any, Final
 
@@ -13,11 +14,12 @@ USUAL: Final = gc.get_threshold()
 def wait_while_starting() -> None:
     """Put the first collection off; from then on the collector is as it was.
 
-    Imports make objects that stay. Python would look through them all every few hundred, which took a sixth of the
-    time in which a command starts.
+    Imports make objects that stay. Python would look through them all every few hundred, and once more when it ends,
+    when the system takes everything back anyway: together that took a fifth of the time of a short command.
     """
     if _go_on not in gc.callbacks:
         gc.callbacks.append(_go_on)
+        atexit.register(gc.freeze)  # what is frozen is not looked through
         gc.set_threshold(FIRST, *USUAL[1:])
 
 
