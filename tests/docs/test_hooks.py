@@ -6,7 +6,7 @@ import pytest
 from fencepost.core.effect import EffectInfo, EffectRequest, Setting
 from fencepost.plugins import __all__ as door
 from fencepost.plugins.rules import HOOKS
-from fencepost.plugins.testing import POINTS
+from fencepost.plugins.testing import POINTS, make_request
 
 from .hooks_reference import FIELDS, PAGE, read, render
 from .pages import ROOT
@@ -44,7 +44,7 @@ def test_every_name_of_the_door_is_documented(name):
     [
         *EffectInfo.__dataclass_fields__,
         *Setting.__dataclass_fields__,
-        *(slot for slot in EffectRequest.__slots__ if not slot.startswith("_")),
+        *(name for name in vars(make_request("text")) if not name.startswith("_")),
         *(name for name in vars(EffectRequest) if not name.startswith("_")),
     ],
 )
