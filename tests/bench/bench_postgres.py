@@ -94,26 +94,25 @@ def bench_enqueue(server: str) -> list[Line]:
 
 
 def fencepost(server: str, folder: Path) -> float:
-    """A following worker with one slot, the default effect, receipts written."""
-    count = Plugins.load().choose("count")
-    done = 0
+    """A following worker with one slot, the default effect, receipts written; until the last completion is told."""
+    effect = Plugins.load().choose("count")
+    done, ended = 0, 0.0
 
     def tell(event: object) -> None:
-        nonlocal done
-        done += 1
+        nonlocal done, ended
+        done, ended = done + 1, time.perf_counter()
 
     with database(server) as url:
         fill(url, JOBS)
         with PostgresLedger(url) as ledger:
             ledger.counts()
             options = WorkerOptions(claimant="bench", idle_exit_s=0.0)
-            worker = Worker(ledger, {"count": count}, options, on_event=tell)
+            worker = Worker(ledger, {"count": effect}, options, on_event=tell)
             started = time.perf_counter()
             worker.run()
-            elapsed_s = time.perf_counter() - started
             assert ledger.counts()["completed"] == done == JOBS
             assert len(ledger.receipts(f"job-{n}" for n in range(JOBS))) == JOBS
-    return JOBS / elapsed_s
+    return JOBS / (ended - started)
 
 
 def tell(rates: dict[str, float]) -> None:
