@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -74,3 +75,11 @@ def python_all(
         out, err = process.communicate(timeout=180)
         ended.append(subprocess.CompletedProcess(process.args, process.returncode, out, err))
     return ended
+
+
+def catches_sigterm(process: subprocess.Popen[bytes]) -> bool:
+    """Whether it would notice a SIGTERM; one that was only just started dies of it."""
+    for line in Path(f"/proc/{process.pid}/status").read_text().splitlines():
+        if line.startswith("SigCgt:"):
+            return bool(int(line.split()[1], 16) >> (signal.SIGTERM - 1) & 1)
+    return False

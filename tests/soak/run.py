@@ -20,7 +20,7 @@ from pathlib import Path
 from fencepost.core import Ledger, open_ledger
 
 from tests.postgres_server import Server
-from tests.programs import FENCEPOST
+from tests.programs import FENCEPOST, catches_sigterm
 
 EFFECTS = ("count", "soak-local", "soak-keyed", "soak-once")
 PLUGINS = ("tests.soak.effects:LOCAL", "tests.soak.effects:KEYED", "tests.soak.effects:ONCE")
@@ -169,7 +169,7 @@ class Soak:
     def end_workers(self) -> None:
         """Stop the workers in order."""
         for worker in self._workers:
-            while not _catches_sigterm(worker):  # one that was only just started
+            while not catches_sigterm(worker):  # one that was only just started
                 time.sleep(0.02)
             worker.terminate()
         for worker in self._workers:
@@ -256,13 +256,6 @@ class Soak:
                 lost += event["state"] == "lost"
         assert all(count == 1 for count in completed.values()), "one success for each job at most"
         return lost
-
-
-def _catches_sigterm(process: subprocess.Popen[bytes]) -> bool:
-    for line in Path(f"/proc/{process.pid}/status").read_text().splitlines():
-        if line.startswith("SigCgt:"):
-            return bool(int(line.split()[1], 16) >> (signal.SIGTERM - 1) & 1)
-    return False
 
 
 def soak(

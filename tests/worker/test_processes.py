@@ -9,14 +9,14 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fencepost.core import NewJob, open_ledger
 
-from tests.programs import FENCEPOST, document, fencepost, python_all, refused
+from tests.programs import FENCEPOST, catches_sigterm, document, fencepost, python_all, refused
 
 LIMIT_S = 120.0
 
@@ -44,10 +44,26 @@ def fill(store: str, count: int, **options: Any) -> None:
         ledger.enqueue([NewJob(f"job-{n}", f"text {n}", **options) for n in range(count)])
 
 
-def start(*arguments: str | Path, **options: Any) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [*FENCEPOST, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options
-    )
+STARTED: list[subprocess.Popen[bytes]] = []
+
+
+@pytest.fixture(autouse=True)
+def nothing_runs_on() -> Iterator[None]:
+    """What a test that failed has left running would work on the store of the next one."""
+    yield
+    for process in STARTED:
+        process.kill()
+        process.communicate()
+    STARTED.clear()
+
+
+def start(*arguments: str | Path) -> subprocess.Popen[bytes]:
+    return popen(*FENCEPOST, *map(str, arguments))
+
+
+def popen(*command: str) -> subprocess.Popen[bytes]:
+    STARTED.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+    return STARTED[-1]
 
 
 def until(condition: Callable[[], Any]) -> None:
@@ -86,6 +102,7 @@ def test_two_enqueuers_and_two_workers_at_once_lose_nothing(store: str) -> None:
         until(lambda: ledger.counts()["completed"] == 120)
     seen: Counter[str] = Counter()
     for follower in followers:
+        until(lambda: catches_sigterm(follower))  # noqa: B023 - called at once
         follower.send_signal(signal.SIGTERM)
         status, out, _ = end(follower)
         assert status == 0
@@ -179,9 +196,7 @@ def test_a_worker_stops_in_order_as_process_1_of_a_container(store: str) -> None
         "import os, sys; from fencepost.core.cli import main; assert os.getpid() == 1; "
         f"main(['worker', '--store', {store!r}, '--follow'])"
     )
-    worker = subprocess.Popen(
-        [*command, sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+    worker = popen(*command, sys.executable, "-c", script)
     with open_ledger(store) as ledger:
         until(lambda: ledger.counts()["completed"] == 1 or worker.poll() is not None)
     assert worker.poll() is None, worker.communicate()[1]
