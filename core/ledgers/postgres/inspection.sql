@@ -89,20 +89,21 @@ WHERE namespace.nspname = %(schema)s AND class.relname LIKE 'fencepost\_%%' AND 
 ORDER BY class.relname
 
 -- name: old_snapshots
--- What keeps vacuum from removing rows that nobody needs: transactions, prepared ones, replication slots.
+-- What keeps vacuum from removing rows that nobody needs: transactions, and prepared ones. Those of other databases
+-- do not.
 SELECT
     format('pid %%s (%%s, %%s)', pid, coalesce(nullif(application_name, ''), 'no name'), state),
     floor(extract(epoch FROM clock_timestamp() - xact_start) * 1000)::bigint
 FROM pg_stat_activity
 WHERE pid <> pg_backend_pid() AND (backend_xmin IS NOT NULL OR backend_xid IS NOT NULL)
-    AND backend_type = 'client backend'
+    AND backend_type = 'client backend' AND datname = current_database()
     AND xact_start < clock_timestamp() - %(old_ms)s * interval '1 millisecond'
 UNION ALL
 SELECT
     format('prepared transaction %%s', gid),
     floor(extract(epoch FROM clock_timestamp() - prepared) * 1000)::bigint
 FROM pg_prepared_xacts
-WHERE prepared < clock_timestamp() - %(old_ms)s * interval '1 millisecond'
+WHERE database = current_database() AND prepared < clock_timestamp() - %(old_ms)s * interval '1 millisecond'
 ORDER BY 2 DESC
 
 -- name: idle_slots

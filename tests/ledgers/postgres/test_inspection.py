@@ -55,6 +55,20 @@ def test_a_transaction_that_is_open_for_long_is_found(
     assert "old-snapshots" not in found(store)
 
 
+def test_a_transaction_of_another_database_holds_nothing_back(
+    store: str, postgres_url: str, connection: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inspection, "OLD_MS", 0)
+    connection.execute("CREATE DATABASE next_door TEMPLATE template0")
+    try:
+        with psycopg.connect(postgres_url, dbname="next_door") as other:
+            other.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            other.execute("SELECT pg_current_xact_id()")
+            assert "old-snapshots" not in found(store)
+    finally:
+        connection.execute("DROP DATABASE next_door")
+
+
 def test_tables_full_of_dead_rows_are_found(
     store: str, connection: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
