@@ -146,7 +146,7 @@ WITH candidate AS MATERIALIZED (
                 AND state = 'queued' AND attempts > 0 AND max_attempts IS NULL
                 AND attempts >= %(max_attempts)s::bigint
                 AND (expires_at_ms IS NULL OR expires_at_ms > %(now_ms)s::bigint)
-            LIMIT %(limit)s
+            ORDER BY attempts LIMIT %(limit)s
         )
         UNION ALL
         (
@@ -397,7 +397,7 @@ FROM {schema}.fencepost_dead WHERE id = ANY(%(ids)s::text[])
 SELECT key, id FROM (
     (
         SELECT key, id FROM {schema}.fencepost_jobs
-        WHERE %(scan)s AND state <> 'running' AND key > %(after)s::bigint AND state = ANY(%(states)s::text[])
+        WHERE %(scan)s AND coalesce(state <> 'running', true) AND key > %(after)s::bigint AND state = ANY(%(states)s::text[])
             AND (%(queue)s::text IS NULL OR queue = %(queue)s)
             AND (%(effect)s::text IS NULL OR effect = %(effect)s)
         ORDER BY key LIMIT %(limit)s

@@ -98,7 +98,13 @@ def fill(sql: Callable[..., Any], *, completed: int, delayed: int, running: int,
 
 
 @pytest.fixture(
-    params=["empty and unknown", "filled and unknown", "filled and analysed", "analysed when empty"]
+    params=[
+        "empty and unknown",
+        "filled and unknown",
+        "filled and analysed",
+        "analysed when empty",
+        "emptied and vacuumed",
+    ]
 )
 def filled(request: pytest.FixtureRequest, ledger: Ledger, sql: Callable[..., Any]) -> Iterator[None]:
     sql("ALTER TABLE fencepost_jobs SET (autovacuum_enabled = off)")
@@ -108,6 +114,10 @@ def filled(request: pytest.FixtureRequest, ledger: Ledger, sql: Callable[..., An
         fill(sql, completed=20_000, delayed=5_000, running=3_000, queued=1_000)
     if request.param == "filled and analysed":
         sql("ANALYZE fencepost_jobs")
+    if request.param == "emptied and vacuumed":
+        sql("UPDATE fencepost_jobs SET attempts = 1 WHERE state = 'queued'")
+        sql("DELETE FROM fencepost_jobs")
+        sql("VACUUM ANALYZE fencepost_jobs")
     yield
     sql("ALTER TABLE fencepost_jobs RESET (autovacuum_enabled)")
 

@@ -6,7 +6,8 @@
 -- The lanes that a claim serves: those of the queues and effects that it names, or where it does not name both,
 -- those that have queued or running jobs. Of each: whether its queue is paused, whether any delayed job is due, and
 -- whether there is anything to settle: expired, lapsed, used up by the worker's limit or by the job's own.
--- Not by EXISTS, for which the planner makes two plans each.
+-- Not by EXISTS, for which the planner makes two plans each. The orders are those of the indexes to walk along: without
+-- them an empty table, where all walks cost the same, could have a plan made that is kept when the table is large.
 CREATE FUNCTION {schema}.fencepost_survey(
     asked_queues text[],
     asked_effects text[],
@@ -31,7 +32,7 @@ BEGIN
             SELECT true FROM {schema}.fencepost_jobs AS job
             WHERE job.queue = lane.queue AND job.effect = lane.effect
                 AND job.state = 'queued' AND job.waiting AND job.run_at_ms <= (SELECT now_ms FROM instant)
-            LIMIT 1
+            ORDER BY job.run_at_ms LIMIT 1
         ),
         coalesce(
             (
@@ -39,20 +40,20 @@ BEGIN
                 WHERE job.queue = lane.queue AND job.effect = lane.effect
                     AND job.expires_at_ms IS NOT NULL AND job.state IN ('queued', 'running')
                     AND job.expires_at_ms <= (SELECT now_ms FROM instant)
-                LIMIT 1
+                ORDER BY job.expires_at_ms LIMIT 1
             ),
             (
                 SELECT true FROM {schema}.fencepost_jobs AS job
                 WHERE job.queue = lane.queue AND job.effect = lane.effect
                     AND job.state = 'running' AND job.lease_until_ms <= (SELECT now_ms FROM instant)
-                LIMIT 1
+                ORDER BY job.lease_until_ms LIMIT 1
             ),
             (
                 SELECT true FROM {schema}.fencepost_jobs AS job
                 WHERE job.queue = lane.queue AND job.effect = lane.effect
                     AND job.state = 'queued' AND job.attempts > 0 AND job.max_attempts IS NULL
                     AND job.attempts >= asked_max_attempts
-                LIMIT 1
+                ORDER BY job.attempts LIMIT 1
             ),
             (
                 SELECT true FROM {schema}.fencepost_jobs AS job
