@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
-from ...job import RUNNING, SETTLE_LIMIT, ClaimRequest, Job, claim_order
+from ...job import SETTLE_LIMIT, ClaimRequest, Job, claim_order
 from ...texts import storable
-from ..rows import job_of
+from ..rows import claimed_job
 from .arrays import int_array, text_array
 from .burying import bury
 from .transaction import Row, Transaction
@@ -66,27 +66,9 @@ class Claim:
             self._settle()
         rows = self._pick()
         rows.sort()  # by key: no two are the same
-        jobs = [self._claimed(row) for row in rows]
+        jobs = [claimed_job(row, claimant=self._claimant, now_ms=self._now_ms) for row in rows]
         jobs.sort(key=claim_order)  # stable: equals stay in order of enqueue
         return jobs
-
-    def _claimed(self, row: Row) -> Job:
-        """A job of the row that ``pick`` returned; the rest is known of every job that was just claimed."""
-        return job_of(
-            (
-                row[1],
-                RUNNING,
-                *row[2:11],  # version to enqueued_at_ms
-                self._claimant,
-                self._now_ms,
-                row[11],
-                row[12],
-                None,
-                row[13],
-                None,
-                *row[14:],
-            )
-        )
 
     def _settle(self) -> None:
         """Do what time has done to the jobs that the claim serves; at most 1,000, the longest passed first."""

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from operator import itemgetter
 from typing import Final, TypeAlias
 
 from ...job import SETTLE_LIMIT, ClaimRequest, Job, claim_order
-from ..rows import job_of
+from ..rows import claimed_job
 from .burying import bury
 from .transaction import Transaction
 
 PROMOTE_LIMIT: Final = 10_000
 """How many delayed jobs one transaction lets into the claim's index at most."""
-
-_key: Final = itemgetter(-1)
 
 Lane: TypeAlias = tuple[str, str]
 
@@ -81,8 +78,8 @@ class Claim:
                 "limit": self._request.limit,
             },
         )
-        rows.sort(key=_key)
-        jobs = [job_of(row) for row in rows]
+        rows.sort()  # by key: no two are the same
+        jobs = [claimed_job(row, claimant=self._request.claimant, now_ms=self._now_ms) for row in rows]
         jobs.sort(key=claim_order)  # stable: equals stay in order of enqueue
         return jobs
 

@@ -247,7 +247,8 @@ SET state = 'queued', version = version + 1, lease_until_ms = 0, run_at_ms = NUL
 WHERE key IN (SELECT value FROM json_each(:keys))
 
 -- name: pick
--- The first jobs of each lane, then the first of them all. RETURNING promises no order: the caller sorts.
+-- The first jobs of each lane, then the first of them all. RETURNING promises no order: the caller sorts. What the
+-- caller knows of a claimed job is not returned.
 UPDATE fencepost_jobs
 SET
     state = 'running',
@@ -273,9 +274,9 @@ WHERE key IN (
     LIMIT :limit
 )
 RETURNING
-    id, state, version, lease_until_ms, attempts, queue, effect, priority, run_at_ms, expires_at_ms,
-    enqueued_at_ms, claimant, claimed_at_ms, first_claimed_at_ms, started_at_ms, completed_at_ms, last_error,
-    NULL, visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms, key
+    key, id, version, lease_until_ms, attempts, queue, effect, priority, run_at_ms, expires_at_ms,
+    enqueued_at_ms, first_claimed_at_ms, started_at_ms, last_error, visibility_timeout_ms, max_attempts,
+    backoff_base_ms, dead_letter_retention_ms
 
 -- name: inputs
 SELECT id, text FROM fencepost_inputs WHERE id IN (SELECT value FROM json_each(:ids))
