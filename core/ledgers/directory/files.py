@@ -11,7 +11,7 @@ import errno
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from ...crash import Step
@@ -100,10 +100,16 @@ def read_descriptor(descriptor: int, *, where: str, max_bytes: int) -> bytes:
     return b"".join(parts)
 
 
-def replace_file(folder: int, name: str, data: bytes, *, step: Step) -> int:
-    """Put ``data`` in the place of the file, whole and durably; returns a descriptor of what now stands there."""
+def replace_file(
+    folder: int, name: str, data: bytes, *, step: Step, first: Callable[[], None] = lambda: None
+) -> int:
+    """Put ``data`` in the place of the file, whole and durably; returns a descriptor of what now stands there.
+
+    ``first`` is called when the data are durable, before they take the place.
+    """
     temporary, descriptor = _write_temporary(folder, name, data, step=step)
     try:
+        first()
         os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
         step(f"{name}: renamed")
         os.fsync(folder)

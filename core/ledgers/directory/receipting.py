@@ -19,11 +19,16 @@ def publish(store: Store, receipt: Receipt) -> Published:
         ReceiptConflict: another one stands there; it stays.
     """
     check_receipt(receipt)
-    return _compare(store, receipt, linked=store.add_receipts([receipt])[0])
+    linked = store.add_receipts([receipt])[0]
+    store.sync_receipts()
+    return _compare(store, receipt, linked=linked)
 
 
 def publish_all(store: Store, settlements: Sequence[Settlement]) -> list[Published | None]:
-    """Publish every receipt; None for each that contradicts the stored one."""
+    """Publish every receipt; None for each that contradicts the stored one.
+
+    They are durable when the table that the caller opens next is written or left.
+    """
     receipts = [check_receipt(item.receipt) for item in settlements]
     published: list[Published | None] = []
     for receipt, linked in zip(receipts, store.add_receipts(receipts), strict=True):

@@ -63,6 +63,7 @@ class Store:
         self._held: int | None = None
         self._audit_seen: tuple[int, int, int] | None = None
         self._sealed_for: str | None = None
+        self._receipts_to_sync = False
 
     def close(self) -> None:
         """Let go of every descriptor."""
@@ -92,6 +93,7 @@ class Store:
                 yield table
                 if table.changed:
                     self._write(table)
+                self.sync_receipts()
             except BaseException:
                 if table.changed:
                     self._forget()
@@ -129,7 +131,13 @@ class Store:
 
     def _write(self, table: Table) -> None:
         with engine_errors(os.path.join(self.path, JOBS)):
-            descriptor = replace_file(self._folder, JOBS, table.document(MAX_DOCUMENT_BYTES), step=self.step)
+            descriptor = replace_file(
+                self._folder,
+                JOBS,
+                table.document(MAX_DOCUMENT_BYTES),
+                step=self.step,
+                first=self.sync_receipts,  # no job is completed by a receipt that a power cut could take
+            )
         if self._held is not None:
             os.close(self._held)
         self._held = descriptor
@@ -203,7 +211,10 @@ class Store:
             ) from error
 
     def add_receipts(self, receipts: Sequence[Receipt]) -> list[bool]:
-        """Store the receipts durably; False for each whose id has one already, whatever it says."""
+        """Store the receipts; False for each whose id has one already, whatever it says.
+
+        Their names are durable after ``sync_receipts``.
+        """
         if not receipts:
             return []
         with engine_errors(os.path.join(self.path, "effects")):
@@ -217,10 +228,28 @@ class Store:
                 )
                 for receipt in receipts
             ]
-            # Also where one was there: its writer may not have come as far as this.
-            os.fsync(self._effects)
-        self.step("receipt: durable")
+        # Also where one was there: its writer may not have come as far as that.
+        self._receipts_to_sync = True
         return linked
+
+    def sync_receipts(self) -> None:
+        """Make the names of the stored receipts durable.
+
+        When jobs.json is written as well, this comes between its fsync and its rename: one commit of the file system
+        carries both, where the folder's fsync by itself would cost another.
+        """
+        if not self._receipts_to_sync:
+            return
+        self._receipts_to_sync = (
+            False  # before the fsync: what another thread links meanwhile is not covered by it
+        )
+        try:
+            with engine_errors(os.path.join(self.path, "effects")):
+                os.fsync(self._effects)
+        except BaseException:
+            self._receipts_to_sync = True
+            raise
+        self.step("receipt: durable")
 
     def input_ids(self) -> list[str]:
         """Every id that has an input, sorted."""

@@ -21,7 +21,7 @@ ONLY_ONCE = {"inputs: durable", "receipt: durable"}
 
 DIE_IN = """
 import sys
-from fencepost.core import NewJob, Receipt
+from fencepost.core import ClaimRequest, NewJob, Receipt, Settlement
 from fencepost.core.crash import kill_at
 from fencepost.core.ledgers.directory import DirectoryLedger
 
@@ -35,6 +35,9 @@ with DirectoryLedger(store, step=kill_at(point, int(nth))) as ledger:
         ledger.publish(Receipt("a", "00", {"n": 1}))
     elif verb == "complete":
         ledger.complete("a", 1, now_ms=101)
+    elif verb == "settle":
+        request = ClaimRequest(claimant="dies", lease_ms=10, max_attempts=3)
+        ledger.settle_and_claim([Settlement("a", 1, Receipt("a", "00", {"n": 1}))], request, now_ms=101)
     elif verb == "cancel":
         ledger.cancel("a", actor="somebody", now_ms=101)
 print("lived")
@@ -94,6 +97,44 @@ def test_a_crash_in_claim_leaves_the_job_queued_or_leased(store: Path, point: st
     assert job is not None
     assert (job.state, job.version, job.attempts) in (("queued", 0, 0), ("running", 1, 1))
     finish(store)
+
+
+SETTLE = [*RECEIPTS[:-1], *JOBS[:3], RECEIPTS[-1], *JOBS[3:]]
+"""No job is completed by a receipt whose name is not durable."""
+
+
+@pytest.mark.parametrize("point", SETTLE)
+def test_a_crash_in_a_settlement_completes_the_job_with_its_receipt_or_not_at_all(
+    store: Path, point: str
+) -> None:
+    with DirectoryLedger(store) as ledger:
+        ledger.claim(claimant="dies", lease_ms=10, max_attempts=3, now_ms=100)
+    die_in("settle", store, point)
+    with DirectoryLedger(store) as ledger:
+        states = [job.state for job in ledger.jobs().jobs]
+        assert states in (["running", "queued"], ["completed", "running"])
+        if states[0] == "completed":
+            assert ledger.receipts("a")["a"].outcome == {"n": 1}
+    finish(store)
+
+
+def test_the_names_of_receipts_are_durable_before_their_jobs_are_completed_and_before_a_verb_returns(
+    store: Path,
+) -> None:
+    steps: list[str] = []
+    with DirectoryLedger(store, step=steps.append) as ledger:
+        ledger.claim(claimant="w", lease_ms=10, max_attempts=3, now_ms=100)
+        steps.clear()
+        receipt = Receipt("a", "00", {"n": 1})
+        ledger.settle([Settlement("a", 1, receipt)], now_ms=101)
+        assert steps == SETTLE
+        steps.clear()
+        late = Settlement("b", 1, Receipt("b", "00"))
+        assert not ledger.settle([late], now_ms=101)[0].completed
+        assert steps == RECEIPTS
+        steps.clear()
+        assert ledger.publish(receipt).reused
+        assert steps[-1] == RECEIPTS[-1]
 
 
 @pytest.mark.parametrize("point", RECEIPTS)
