@@ -6,7 +6,7 @@ from typing import Final
 
 from .events import WorkerOptions
 
-MAX_PREFETCH: Final = 500
+MAX_PREFETCH: Final = 1_000
 PREFETCH_S: Final = 0.25
 """A following worker claims ahead what it is likely to finish within this, and within an eighth of the lease."""
 MIN_FLUSH_S: Final = 0.01
@@ -42,7 +42,7 @@ class Pace:
         mean_s = sum(durations_s) / len(durations_s)
         self._mean_s = mean_s if self._mean_s is None else 0.7 * self._mean_s + 0.3 * mean_s
         likely = int(self._slots * self._horizon_s / max(self._mean_s, 1e-6))
-        # Doubling at most: one quick job does not promise five hundred.
+        # Doubling at most: one quick job does not promise a thousand.
         self._target = max(self._slots, min(likely, 2 * self._target, MAX_PREFETCH))
 
     def low(self, waiting: int) -> bool:
