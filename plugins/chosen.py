@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from pluggy import HookCaller, PluginManager
+from pluggy import PluginManager
 
 from ..core.documents import JSON
 from ..core.effect import Applied, EffectInfo, EffectRequest, NotApplied, Reconciled, Unknown
@@ -58,7 +58,6 @@ class ChosenEffect:
         self.redactor = Redactor(secrets_of(info, settings))
         self._has_secrets = bool(self.redactor)
         self._hooks = bind(plugin, around=middleware).hook
-        self._outcome = self._plain_outcome(self._hooks.effect_outcome) if self.pure else None
         self._open = True
         try:
             self._hooks.effect_configure(settings=settings, info=info)
@@ -91,8 +90,6 @@ class ChosenEffect:
 
     def outcome(self, text: str) -> Mapping[str, JSON]:
         """The outcome of a pure effect; what the effect raises is passed on."""
-        if self._outcome is not None:
-            return self._outcome(text)
         return cast(Mapping[str, JSON], self._guarded(self._hooks.effect_outcome, text=text))
 
     def apply(self, request: EffectRequest) -> Mapping[str, JSON]:
@@ -125,20 +122,6 @@ class ChosenEffect:
         except Exception as error:  # noqa: BLE001 - the work is done, nothing that fails now may undo it
             cause = self.redactor.error(error)
             _log.warning("effect_close of the effect %r failed", self.info.name, exc_info=cause)
-
-    def _plain_outcome(self, hook: HookCaller) -> Callable[[str], Mapping[str, JSON]] | None:
-        """The one implementation by itself, where nothing stands around it: pluggy would call the same.
-
-        Going through pluggy takes longer than many a pure effect.
-        """
-        implementations = hook.get_hookimpls()
-        if self._has_secrets or len(implementations) != 1:
-            return None
-        function, names = implementations[0].function, implementations[0].argnames
-        outcome = cast(Callable[..., Mapping[str, JSON]], function)
-        if names == ("text",):
-            return outcome
-        return lambda text: outcome(*({"text": text, "info": self.info}[name] for name in names))
 
     def _guarded(self, call: Callable[..., Any], **arguments: Any) -> Any:
         if not self._has_secrets:
