@@ -6,7 +6,7 @@ A float from ``time.time() * 1000`` or a fence as text must be refused where it 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any, Final, TypeVar, cast
 
@@ -47,14 +47,21 @@ def _storable(value: object, name: str) -> None:
         raise InvalidInput(f"{name} holds a NUL character")
 
 
-def _names(value: object, name: str) -> None:
-    if isinstance(value, str) or not all(isinstance(one, str) for one in value):  # type: ignore[attr-defined]
-        raise InvalidInput(f"{name} must be a sequence of strings: write ({value!r},) for one")
+def _names(value: object, name: str) -> Sequence[str]:
+    # A generator would be used up by looking at it, and then name nothing.
+    if (
+        isinstance(value, str)
+        or not isinstance(value, Sequence)
+        or not all(isinstance(one, str) for one in value)
+    ):
+        raise InvalidInput(
+            f"{name} must be a sequence of strings, not {value!r:.40}: write ('default',) for one"
+        )
+    return value
 
 
 def _states(value: object, name: str) -> None:
-    _names(value, name)
-    if unknown := [one for one in value if one not in STATES]:  # type: ignore[attr-defined]
+    if unknown := [one for one in _names(value, name) if one not in STATES]:
         raise InvalidInput(f"the state {unknown[0]!r:.40} is unknown; there are {', '.join(STATES)}")
 
 

@@ -396,6 +396,7 @@ class ModelJobs:
             in_order = sorted(self._store.jobs.values(), key=lambda job: self._store.places[job.id])
             return overview.latest_deaths(in_order, limit)
 
+    @checked
     def next_due_ms(
         self, *, queues: Sequence[str] | None = None, effects: Sequence[str] | None = None
     ) -> int | None:

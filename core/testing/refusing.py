@@ -25,6 +25,11 @@ WRONG: dict[str, Callable[[Any], Any]] = {
     "claim nothing": lambda it: it.claim(claimant="w", lease_ms=10, max_attempts=3, limit=0),
     "claim too many": lambda it: it.claim(claimant="w", lease_ms=10, max_attempts=3, limit=10_001),
     "claim from a string": lambda it: it.claim(claimant="w", lease_ms=10, max_attempts=3, queues="default"),
+    "claim from a generator": lambda it: it.claim(
+        claimant="w", lease_ms=10, max_attempts=3, effects=(effect for effect in ["count"])
+    ),
+    "claim from a number": lambda it: it.claim(claimant="w", lease_ms=10, max_attempts=3, queues=5),
+    "what is due of a string": lambda it: it.next_due_ms(queues="default"),
     "claim as a surrogate": lambda it: it.claim(claimant="\ud800", lease_ms=10, max_attempts=3),
     "heartbeat by a fraction": lambda it: it.heartbeat("a", 1, extend_ms=20.5),
     "begin before the epoch": lambda it: it.begin("a", 1, now_ms=-7),

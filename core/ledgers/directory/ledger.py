@@ -244,6 +244,7 @@ class DirectoryLedger(MovingVerbs, WithoutSchedules):
         with self._store.table() as table:
             return overview.latest_deaths(table.in_order(), limit)
 
+    @checked
     def next_due_ms(
         self, *, queues: Sequence[str] | None = None, effects: Sequence[str] | None = None
     ) -> int | None:

@@ -218,6 +218,7 @@ class SqliteLedger(SqlLedger):
         with self._database.read() as transaction:
             return looking.counts(transaction, queue)
 
+    @checked
     def next_due_ms(
         self, *, queues: Sequence[str] | None = None, effects: Sequence[str] | None = None
     ) -> int | None:
