@@ -24,10 +24,7 @@ and thirty-eight lines.
 
 def job_of(row: Sequence[Any]) -> Job:
     """The job of a row that starts with the columns of a job; what follows them is passed over."""
-    draft: Any = _Draft(*row[:_FIELDS], _stamps_of(*row[_FIELDS:JOB_COLUMNS]))
-    draft.__class__ = Job
-    job: Job = draft
-    return job
+    return _job(*row[:_FIELDS], _stamps_of(*row[_FIELDS:JOB_COLUMNS]))
 
 
 def claimed_job(row: Sequence[Any], *, claimant: str, now_ms: int) -> Job:
@@ -36,7 +33,7 @@ def claimed_job(row: Sequence[Any], *, claimant: str, now_ms: int) -> Job:
     ``row`` has key, id, version, lease_until_ms, attempts, queue, effect, priority, run_at_ms, expires_at_ms,
     enqueued_at_ms, first_claimed_at_ms, started_at_ms, last_error and the four stamps.
     """
-    draft: Any = _Draft(
+    return _job(
         row[1],
         RUNNING,
         *row[2:11],
@@ -49,6 +46,10 @@ def claimed_job(row: Sequence[Any], *, claimant: str, now_ms: int) -> Job:
         None,  # died_at_ms
         _stamps_of(*row[14:18]),
     )
+
+
+def _job(*values: Any) -> Job:
+    draft: Any = _Draft(*values)
     draft.__class__ = Job
     job: Job = draft
     return job
