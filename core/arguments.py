@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar, cast
 from .errors import InvalidInput
 from .inputs import MAX_INT, check_int
 from .job import STATES
+from .receipts import Settlement, check_settlements
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
@@ -65,6 +66,12 @@ def _states(value: object, name: str) -> None:
         raise InvalidInput(f"the state {unknown[0]!r:.40} is unknown; there are {', '.join(STATES)}")
 
 
+def _settlements(value: object, name: str) -> None:
+    if not isinstance(value, Sequence) or not set(map(type, value)) <= {Settlement}:
+        raise InvalidInput(f"{name} must be a sequence of Settlement, not {value!r:.40}")
+    check_settlements(value)
+
+
 _CHECKS: Final[Mapping[str, Callable[[object, str], object]]] = {
     "version": _fence,
     "now_ms": _figure(0),
@@ -84,6 +91,7 @@ _CHECKS: Final[Mapping[str, Callable[[object, str], object]]] = {
     "queues": _names,
     "effects": _names,
     "states": _states,
+    "settlements": _settlements,
 }
 
 

@@ -86,10 +86,9 @@ class Heart:
     def _keep_beating(self) -> None:
         while True:
             with self._changed:
-                if not self._stopped:
-                    left_s = self._next_look - now()
-                    if left_s > 0:
-                        self._changed.wait(None if left_s == float("inf") else left_s)
+                # A sooner beat only makes the wait shorter: most attempts have ended long before their first one.
+                while not self._stopped and (left_s := self._next_look - now()) > 0:
+                    self._changed.wait(None if left_s == float("inf") else left_s)
                 if self._stopped:
                     return
                 self._next_look = float("inf")

@@ -82,6 +82,8 @@ class Worker(Renew):
         self._ready: deque[Attempt] = deque()
         self._finished: deque[Finish] = deque()
         self._first_finish = 0.0
+        self._unwatched = False
+        """An attempt has finished, and the thread that keeps house was not told."""
         self._turning = threading.Lock()
         self._watching = threading.Lock()
         self._changed = threading.Condition()
@@ -199,6 +201,10 @@ class Worker(Renew):
             elif self._waited():
                 self._try_turn(claim=not (stopping or self._dry) and self._pace.low(len(self._ready)))
             if not stopping and (attempt := self._pop()) is not None:
+                if self._unwatched:
+                    # What has finished must not wait for this attempt to end; without one, a slot takes the turn.
+                    self._unwatched = False
+                    self.news.set()
                 if self._still_mine(attempt):
                     return attempt
                 attempt.started = now()
@@ -232,7 +238,7 @@ class Worker(Renew):
         finished_at = now()
         if not self._finished:
             self._first_finish = finished_at
-            self.news.set()
+            self._unwatched = True
         self._finished.append((attempt, verdict, finished_at - attempt.started))
         if self._resting and not self._turning.locked():  # the end of a turn wakes a slot anyway
             with self._changed:
@@ -314,9 +320,8 @@ class Worker(Renew):
 
     def _turn(self, *, claim: bool) -> bool:
         batch = [self._finished.popleft() for _ in range(len(self._finished))]
-        if self._finished:
-            self._first_finish = now()
-            self.news.set()
+        self._first_finish = now()
+        self._unwatched = bool(self._finished)
         if not batch and (self._dry or not claim or not self._turns.may_claim):
             return False
         self._turn_count += 1

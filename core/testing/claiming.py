@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from ..errors import InvalidInput
@@ -234,7 +232,7 @@ class ClaimContract(Contract):
         first = claim_one(ledger, 100, claimant="one")
         second = claim_one(ledger, 100 + LEASE_MS, claimant="two")
         assert (first.first_claimed_at_ms, second.first_claimed_at_ms) == (100, 100)
-        want = replace(second, claimant="two", claimed_at_ms=100 + LEASE_MS)
+        want = second._replace(claimant="two", claimed_at_ms=100 + LEASE_MS)
         assert job_of(ledger) == as_kept(want, ledger.capabilities)
 
     def test_a_claimant_is_no_fence(self, ledger: Ledger) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
@@ -75,7 +74,7 @@ class JoinContract(Contract):
         finally:
             connection.close()
         assert ids(joining.jobs().jobs) == ["a", "b"]
-        assert job_of(joining) == replace(job_of(joining, "b"), id="a")
+        assert job_of(joining) == job_of(joining, "b")._replace(id="a")
 
     def test_nothing_exists_where_the_caller_rolls_back(self, joining: Ledger, store: Store) -> None:
         assert store.connect is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -76,19 +75,19 @@ class LookingContract(Contract):
             first_claimed_at_ms=100,
             stamps=stamps,
         )
-        left = replace(want, state=state, version=2, lease_until_ms=0)
+        left = want._replace(state=state, version=2, lease_until_ms=0)
         if state == "queued":
             ledger.retry("a", version, run_at_ms=700, error="why", max_attempts=9, now_ms=200)
-            want = replace(left, run_at_ms=700, last_error="why")
+            want = left._replace(run_at_ms=700, last_error="why")
         elif state == "completed":
             ledger.complete("a", version, now_ms=200)
-            want = replace(left, version=1, completed_at_ms=200)
+            want = left._replace(version=1, completed_at_ms=200)
         elif state == "dead":
             ledger.fail("a", version, error="why", now_ms=200)
-            want = replace(left, last_error="why", died_at_ms=200)
+            want = left._replace(last_error="why", died_at_ms=200)
         elif state == "held":
             ledger.hold("a", version, error="why", now_ms=200)
-            want = replace(left, last_error="why")
+            want = left._replace(last_error="why")
         want = as_kept(want, ledger.capabilities)
         assert make_ledger().get_job("a") == want
         assert make_ledger().jobs().jobs == [want]

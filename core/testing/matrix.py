@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final
 
 import pytest
@@ -55,8 +54,7 @@ UNFINISHED: Final = ("queued", "delayed", "expired", "retried", *LIVE, "lapsed",
 
 
 def _dead(error: str) -> Change:
-    return lambda job: replace(
-        job,
+    return lambda job: job._replace(
         state="dead",
         version=job.version + 1,
         lease_until_ms=0,
@@ -66,46 +64,46 @@ def _dead(error: str) -> Change:
 
 
 def _queued(job: Job) -> Job:
-    return replace(job, state="queued", version=job.version + 1, lease_until_ms=0)
+    return job._replace(state="queued", version=job.version + 1, lease_until_ms=0)
 
 
 def _held(job: Job, error: str) -> Job:
-    return replace(job, state="held", version=job.version + 1, lease_until_ms=0, last_error=error)
+    return job._replace(state="held", version=job.version + 1, lease_until_ms=0, last_error=error)
 
 
 def _completed(job: Job) -> Job:
-    return replace(job, state="completed", lease_until_ms=0, completed_at_ms=NOW_MS)
+    return job._replace(state="completed", lease_until_ms=0, completed_at_ms=NOW_MS)
 
 
 def _redriven(job: Job) -> Job:
-    return replace(_queued(job), attempts=0, run_at_ms=None, last_error=None, died_at_ms=None)
+    return _queued(job)._replace(attempts=0, run_at_ms=None, last_error=None, died_at_ms=None)
 
 
 ALLOWED: Final[dict[str, tuple[tuple[str, ...], Change]]] = {
-    "begin": (LIVE, lambda job: replace(job, started_at_ms=NOW_MS)),
-    "heartbeat": (LIVE, lambda job: replace(job, lease_until_ms=NOW_MS + 5_000)),
+    "begin": (LIVE, lambda job: job._replace(started_at_ms=NOW_MS)),
+    "heartbeat": (LIVE, lambda job: job._replace(lease_until_ms=NOW_MS + 5_000)),
     "complete": (LIVE, _completed),
     "settle": (LIVE, _completed),
     "retry": (
         LIVE,
-        lambda job: replace(_queued(job), run_at_ms=LATER_MS + 1, last_error="again", started_at_ms=None),
+        lambda job: _queued(job)._replace(run_at_ms=LATER_MS + 1, last_error="again", started_at_ms=None),
     ),
     "last retry": (LIVE, _dead("max attempts exceeded")),
     "fail": (LIVE, _dead("never")),
     "release": (
         ("running", "running_expired"),
-        lambda job: replace(_queued(job), attempts=job.attempts - 1),
+        lambda job: _queued(job)._replace(attempts=job.attempts - 1),
     ),
     "hold": (LIVE, lambda job: _held(job, "look")),
     "cancel": (UNFINISHED, _dead("cancelled")),
     "redrive": (("dead",), _redriven),
     "resolve applied": (
         ("held",),
-        lambda job: replace(_completed(job), version=job.version + 1),
+        lambda job: _completed(job)._replace(version=job.version + 1),
     ),
     "resolve retry": (
         ("held",),
-        lambda job: replace(_queued(job), attempts=0, run_at_ms=None, started_at_ms=None),
+        lambda job: _queued(job)._replace(attempts=0, run_at_ms=None, started_at_ms=None),
     ),
     "resolve fail": (
         ("held",),
@@ -122,7 +120,7 @@ NOBODY_KNOWS: Final = ("redrive", "dead_started")
 def expected(verb: str, situation: str, job: Job | None) -> tuple[bool, Job | None]:
     """The verb's answer, and the job after it."""
     if job is not None and (verb, situation) == NOBODY_KNOWS:
-        return True, _held(_redriven(replace(job, version=job.version - 1)), "attempt lost after its start")
+        return True, _held(_redriven(job._replace(version=job.version - 1)), "attempt lost after its start")
     situations, change = ALLOWED[verb]
     if job is None or situation not in situations:
         return False, job
@@ -201,8 +199,7 @@ class MatrixContract(Contract):
 
 
 def _taken(job: Job) -> Job:
-    return replace(
-        job,
+    return job._replace(
         state="running",
         version=job.version + 1,
         attempts=job.attempts + 1,

@@ -31,13 +31,13 @@ KEEPS_LITTLE: Final = replace(
 def as_kept(job: Job, capabilities: Capabilities) -> Job:
     """The job as a ledger with these capabilities stores it: what it does not keep is None."""
     if not capabilities.keeps_enqueue_time:
-        job = replace(job, enqueued_at_ms=None)
+        job = job._replace(enqueued_at_ms=None)
     if not capabilities.keeps_claim_details:
-        job = replace(job, claimant=None, claimed_at_ms=None, completed_at_ms=None)
+        job = job._replace(claimant=None, claimed_at_ms=None, completed_at_ms=None)
         if job.effect == DEFAULT_EFFECT:
-            job = replace(job, first_claimed_at_ms=None)
+            job = job._replace(first_claimed_at_ms=None)
     error = None if job.last_error is None else storable(job.last_error)
-    return replace(job, stamps=job.stamps.whole(), last_error=error)
+    return job._replace(stamps=job.stamps.whole(), last_error=error)
 
 
 def same_row(one: Row, other: Row) -> bool:

@@ -100,7 +100,7 @@ def calls(site: Path) -> None:
     )
     count = plugins.choose("count")
     print(f"  count, of eleven words         {each_us(lambda: count.outcome('word ' * 11)):.2f} µs")
-    job, receipt = Job("a"), Receipt("a", "0")
+    job, receipt = Job("a"), Receipt("a", "0", {})
     observers = plugins.observers
 
     def tell() -> None:

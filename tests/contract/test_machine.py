@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +57,7 @@ class ShortensLeases(ModelLedger):
         with self._store.writing():
             granted = super().heartbeat(id, version, extend_ms=extend_ms, now_ms=now_ms)
             if granted and extend_ms:
-                self._put(replace(self._store.jobs[id], lease_until_ms=self._at(now_ms) + extend_ms))
+                self._put(self._store.jobs[id]._replace(lease_until_ms=self._at(now_ms) + extend_ms))
             return granted
 
 
@@ -96,7 +95,7 @@ class RedrivesBlindly(ModelLedger):
         with self._store.writing():
             job = self.get_job(id)
             if job is not None and job.state == "dead":
-                self._put(replace(job, started_at_ms=None))
+                self._put(job._replace(started_at_ms=None))
             return super().redrive(id, **options)
 
 

@@ -18,7 +18,7 @@ JOB = Job("a", state="running", version=3, attempts=2)
 EVENTS = {
     "job_enqueued": {"job": NewJob("a", "text"), "created": True},
     "job_claimed": {"job": JOB},
-    "job_completed": {"job": JOB, "receipt": Receipt("a", "0"), "reused": False},
+    "job_completed": {"job": JOB, "receipt": Receipt("a", "0", {}), "reused": False},
     "job_retried": {"job": JOB, "error": "no", "run_at_ms": 7},
     "job_dead": {"job": JOB, "error": "no"},
     "job_held": {"job": JOB, "error": "no"},
@@ -106,7 +106,7 @@ def test_the_log_ships_and_says_every_event_in_a_line(caplog):
     observers = Plugins.load(modules=["log"], entry_points=False).observers
     tell_all(observers)
     observers.job_enqueued(NewJob("a", "text"), False)
-    observers.job_completed(JOB, Receipt("a", "0"), True)
+    observers.job_completed(JOB, Receipt("a", "0", {}), True)
     observers.worker_stopped("w", "/s", "no ledger")
     assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
         ("INFO", "a enqueued for count"),

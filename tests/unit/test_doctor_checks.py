@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from fencepost.core import Input, Receipt
 from fencepost.core.doctor.checks import (
@@ -19,9 +17,9 @@ from fencepost.core.job import Job, Stamps
 
 NOW_MS = 1_796_000_000_000
 READY = Job("a", enqueued_at_ms=NOW_MS - 1_000)
-RUNNING = replace(READY, state="running", version=1, attempts=1, lease_until_ms=NOW_MS + 1_000)
-DONE = replace(READY, state="completed", version=1, attempts=1, completed_at_ms=NOW_MS - 500)
-DEAD = replace(READY, state="dead", version=1, died_at_ms=NOW_MS - LATE_MS - 60_000)
+RUNNING = READY._replace(state="running", version=1, attempts=1, lease_until_ms=NOW_MS + 1_000)
+DONE = READY._replace(state="completed", version=1, attempts=1, completed_at_ms=NOW_MS - 500)
+DEAD = READY._replace(state="dead", version=1, died_at_ms=NOW_MS - LATE_MS - 60_000)
 
 
 def examined(*entries: Entry, paused: tuple[str, ...] = ()) -> list[Finding]:
@@ -45,14 +43,14 @@ def of(job: Job, *, has_input: bool = True, has_receipt: bool | None = None) -> 
         of(RUNNING, has_receipt=True),
         of(DONE),
         of(DEAD),
-        of(replace(READY, run_at_ms=NOW_MS + 10**9, expires_at_ms=NOW_MS + 10**10)),
-        of(replace(READY, expires_at_ms=NOW_MS - LATE_MS + 1)),
-        of(replace(RUNNING, lease_until_ms=NOW_MS - LATE_MS + 1)),
-        of(replace(READY, enqueued_at_ms=NOW_MS - WAITING_MS + 1)),
-        of(replace(DEAD, stamps=Stamps(dead_letter_retention_s=10**6))),
-        of(replace(READY, enqueued_at_ms=NOW_MS + AHEAD_MS)),
-        of(replace(RUNNING, lease_until_ms=NOW_MS + LONGEST_LEASE_MS)),
-        of(replace(RUNNING, lease_until_ms=NOW_MS + 10**9, stamps=Stamps(visibility_timeout_s=10**7))),
+        of(READY._replace(run_at_ms=NOW_MS + 10**9, expires_at_ms=NOW_MS + 10**10)),
+        of(READY._replace(expires_at_ms=NOW_MS - LATE_MS + 1)),
+        of(RUNNING._replace(lease_until_ms=NOW_MS - LATE_MS + 1)),
+        of(READY._replace(enqueued_at_ms=NOW_MS - WAITING_MS + 1)),
+        of(DEAD._replace(stamps=Stamps(dead_letter_retention_s=10**6))),
+        of(READY._replace(enqueued_at_ms=NOW_MS + AHEAD_MS)),
+        of(RUNNING._replace(lease_until_ms=NOW_MS + LONGEST_LEASE_MS)),
+        of(RUNNING._replace(lease_until_ms=NOW_MS + 10**9, stamps=Stamps(visibility_timeout_s=10**7))),
         Entry("a", None, True, True, True),
         Entry("a", None, True, True, False),
     ],
@@ -69,17 +67,17 @@ def test_what_is_sound_is_left_alone(entry: Entry) -> None:
         (Entry("a", None, False, True, False), "input-without-job"),
         (Entry("a", None, False, True, True), "receipt-without-job"),
         (Entry("a", None, False, False, True), "receipt-without-job"),
-        (of(replace(READY, state="held", version=2)), "held"),
-        (of(replace(READY, expires_at_ms=NOW_MS - LATE_MS)), "expired-unswept"),
-        (of(replace(RUNNING, expires_at_ms=NOW_MS - LATE_MS)), "expired-unswept"),
-        (of(replace(DEAD, stamps=Stamps(dead_letter_retention_s=1))), "retention-ended"),
-        (of(replace(RUNNING, lease_until_ms=NOW_MS - LATE_MS)), "stuck-running"),
-        (of(replace(READY, enqueued_at_ms=NOW_MS - WAITING_MS)), "stuck-queued"),
-        (of(replace(READY, run_at_ms=NOW_MS - WAITING_MS)), "stuck-queued"),
-        (of(replace(READY, enqueued_at_ms=NOW_MS + AHEAD_MS + 1)), "clock-ahead"),
-        (of(replace(RUNNING, claimed_at_ms=NOW_MS + AHEAD_MS + 1)), "clock-ahead"),
-        (of(replace(DEAD, died_at_ms=NOW_MS + AHEAD_MS + 1)), "clock-ahead"),
-        (of(replace(RUNNING, lease_until_ms=NOW_MS + LONGEST_LEASE_MS + 1)), "long-lease"),
+        (of(READY._replace(state="held", version=2)), "held"),
+        (of(READY._replace(expires_at_ms=NOW_MS - LATE_MS)), "expired-unswept"),
+        (of(RUNNING._replace(expires_at_ms=NOW_MS - LATE_MS)), "expired-unswept"),
+        (of(DEAD._replace(stamps=Stamps(dead_letter_retention_s=1))), "retention-ended"),
+        (of(RUNNING._replace(lease_until_ms=NOW_MS - LATE_MS)), "stuck-running"),
+        (of(READY._replace(enqueued_at_ms=NOW_MS - WAITING_MS)), "stuck-queued"),
+        (of(READY._replace(run_at_ms=NOW_MS - WAITING_MS)), "stuck-queued"),
+        (of(READY._replace(enqueued_at_ms=NOW_MS + AHEAD_MS + 1)), "clock-ahead"),
+        (of(RUNNING._replace(claimed_at_ms=NOW_MS + AHEAD_MS + 1)), "clock-ahead"),
+        (of(DEAD._replace(died_at_ms=NOW_MS + AHEAD_MS + 1)), "clock-ahead"),
+        (of(RUNNING._replace(lease_until_ms=NOW_MS + LONGEST_LEASE_MS + 1)), "long-lease"),
     ],
 )
 def test_what_is_wrong_is_found_with_its_remedy(entry: Entry, check: str) -> None:
@@ -90,26 +88,26 @@ def test_what_is_wrong_is_found_with_its_remedy(entry: Entry, check: str) -> Non
 
 
 def test_a_queue_is_not_stuck_while_a_worker_is_on_one_of_its_jobs() -> None:
-    waiting = of(replace(READY, enqueued_at_ms=NOW_MS - WAITING_MS))
-    assert examined(waiting, of(replace(RUNNING, id="b"))) == []
-    assert examined(of(replace(RUNNING, id="b")), waiting) == []
-    (finding,) = examined(waiting, of(replace(RUNNING, id="b", effect="other")))
+    waiting = of(READY._replace(enqueued_at_ms=NOW_MS - WAITING_MS))
+    assert examined(waiting, of(RUNNING._replace(id="b"))) == []
+    assert examined(of(RUNNING._replace(id="b")), waiting) == []
+    (finding,) = examined(waiting, of(RUNNING._replace(id="b", effect="other")))
     assert "--queue default --effect count" in finding.remedy
 
 
 def test_a_paused_queue_is_said_to_be_paused_and_not_stuck() -> None:
-    (finding,) = examined(of(replace(READY, enqueued_at_ms=0)), paused=("default",))
+    (finding,) = examined(of(READY._replace(enqueued_at_ms=0)), paused=("default",))
     assert (finding.check, finding.remedy.split(",")[0]) == ("paused", "fencepost queues resume default")
 
 
 def test_findings_of_one_kind_are_counted_and_only_the_first_are_named() -> None:
-    (finding,) = examined(*(of(replace(READY, id=f"j{n}"), has_input=False) for n in range(EXAMPLES + 4)))
+    (finding,) = examined(*(of(READY._replace(id=f"j{n}"), has_input=False) for n in range(EXAMPLES + 4)))
     assert finding.count == EXAMPLES + 4
     assert finding.ids == tuple(f"j{n}" for n in range(EXAMPLES))
 
 
 def test_logical_and_real_clocks_in_one_ledger_are_found() -> None:
-    logical = of(replace(DONE, id="b", enqueued_at_ms=100, completed_at_ms=105))
+    logical = of(DONE._replace(id="b", enqueued_at_ms=100, completed_at_ms=105))
     assert examined(logical) == []
     for order in ((logical, of(DONE)), (of(DONE), logical)):
         (finding,) = examined(*order)
@@ -117,7 +115,7 @@ def test_logical_and_real_clocks_in_one_ledger_are_found() -> None:
 
 
 def test_jobs_of_another_effect_need_a_worker_that_has_its_plugin() -> None:
-    (finding,) = examined(of(replace(READY, effect="letter", enqueued_at_ms=NOW_MS - WAITING_MS)))
+    (finding,) = examined(of(READY._replace(effect="letter", enqueued_at_ms=NOW_MS - WAITING_MS)))
     assert finding.check == "stuck-queued"
     assert "--effect letter (where the plugin with that effect is installed)" in finding.remedy
 
@@ -136,8 +134,8 @@ def test_jobs_of_another_effect_need_a_worker_that_has_its_plugin() -> None:
         ),
         (Content("a", Input("a", "x"), Receipt("a", Input("a", "x").sha256, {"words": 2}, "mail")), None),
         (Content("a", Input("a", "x"), None), None),
-        (Content("a", Input("a", "x"), Receipt("a", Input("a", "y").sha256)), "receipt-differs"),
-        (Content("a", Input("a", "x"), Receipt("b", Input("a", "x").sha256)), "receipt-differs"),
+        (Content("a", Input("a", "x"), Receipt("a", Input("a", "y").sha256, {})), "receipt-differs"),
+        (Content("a", Input("a", "x"), Receipt("b", Input("a", "x").sha256, {})), "receipt-differs"),
         (Content("a", None, None, fault="not JSON"), "unreadable"),
     ],
 )

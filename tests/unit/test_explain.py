@@ -11,11 +11,10 @@ from fencepost.core.job import STATES, Job, Stamps
 NOW_MS = 1_000_000
 AROUND = Surroundings(NOW_MS)
 QUEUED = Job("a", enqueued_at_ms=NOW_MS - 180_000)
-RUNNING = replace(
-    QUEUED, state="running", version=1, attempts=1, claimant="w1", claimed_at_ms=NOW_MS - 3_000,
+RUNNING = QUEUED._replace(state="running", version=1, attempts=1, claimant="w1", claimed_at_ms=NOW_MS - 3_000,
     lease_until_ms=NOW_MS + 12_000, stamps=Stamps(max_attempts=3),
 )  # fmt: skip
-LAPSED = replace(RUNNING, lease_until_ms=NOW_MS - 60_000)
+LAPSED = RUNNING._replace(lease_until_ms=NOW_MS - 60_000)
 
 
 def told(job: Job, **around: object) -> str:
@@ -45,49 +44,49 @@ def told(job: Job, **around: object) -> str:
         (QUEUED, {"installed": False}, "has the effect 'count', which is not installed here"),
         (QUEUED, {"installed": False}, "the effect 'count' is not installed here / fencepost plugins"),
         (QUEUED, {"has_receipt": True}, "its receipt is there already / its effect is not repeated"),
-        (replace(QUEUED, expires_at_ms=NOW_MS + 5_000), {}, "expires in 5 s"),
-        (replace(QUEUED, expires_at_ms=NOW_MS), {}, "it expired now / buries it / fencepost sweep"),
-        (replace(QUEUED, run_at_ms=NOW_MS + 90_000), {}, "not due for another 1 min 30 s / in 1 min 30 s"),
+        (QUEUED._replace(expires_at_ms=NOW_MS + 5_000), {}, "expires in 5 s"),
+        (QUEUED._replace(expires_at_ms=NOW_MS), {}, "it expired now / buries it / fencepost sweep"),
+        (QUEUED._replace(run_at_ms=NOW_MS + 90_000), {}, "not due for another 1 min 30 s / in 1 min 30 s"),
         (
-            replace(QUEUED, run_at_ms=NOW_MS + 9_000, attempts=2, last_error="OSError: gone\n  at line 1"),
+            QUEUED._replace(run_at_ms=NOW_MS + 9_000, attempts=2, last_error="OSError: gone\n  at line 1"),
             {},
             "attempt 2 failed: OSError: gone; it is not due for another 9 s / attempt 3 of 3 by default",
         ),
         (
-            replace(QUEUED, run_at_ms=NOW_MS + 9_000),
+            QUEUED._replace(run_at_ms=NOW_MS + 9_000),
             {"paused": True},
             "not due / is paused / nothing until the queue is resumed",
         ),
-        (replace(QUEUED, run_at_ms=NOW_MS), {}, "it is ready, / no worker has claimed it"),
+        (QUEUED._replace(run_at_ms=NOW_MS), {}, "it is ready, / no worker has claimed it"),
         (
-            replace(QUEUED, attempts=1, last_error="OSError: gone"),
+            QUEUED._replace(attempts=1, last_error="OSError: gone"),
             {},
             "no worker has claimed it again: OSError: gone",
         ),
         (
-            replace(QUEUED, attempts=3, stamps=Stamps(max_attempts=3)),
+            QUEUED._replace(attempts=3, stamps=Stamps(max_attempts=3)),
             {},
             "attempts are used up (attempt 3 of 3) / the next claim that serves it buries it / dead redrive a",
         ),
-        (replace(QUEUED, attempts=3), {}, "used up / by a worker with that limit / higher --max-attempts"),
+        (QUEUED._replace(attempts=3), {}, "used up / by a worker with that limit / higher --max-attempts"),
         (
             RUNNING,
             {},
             "claimed by w1 3 s ago (attempt 1 of 3) / being worked on / "
             "lease ends in 12 s unless the worker renews it, then any worker may take it (attempt 2 of 3)",
         ),
-        (replace(RUNNING, attempts=3), {}, "lease ends in 12 s / it is buried, because that was its last"),
-        (replace(RUNNING, started_at_ms=5), {}, "then it is held, because nobody can tell"),
+        (RUNNING._replace(attempts=3), {}, "lease ends in 12 s / it is buried, because that was its last"),
+        (RUNNING._replace(started_at_ms=5), {}, "then it is held, because nobody can tell"),
         (RUNNING, {"paused": True}, "waits until the queue 'default' is resumed"),
         (RUNNING, {"has_receipt": True}, "completes it by the receipt that is there"),
-        (replace(RUNNING, expires_at_ms=NOW_MS - 1), {}, "claimed by w1 / but it expired 1 ms ago"),
+        (RUNNING._replace(expires_at_ms=NOW_MS - 1), {}, "claimed by w1 / but it expired 1 ms ago"),
         (
             LAPSED,
             {},
             "its lease ended 1 min ago: the worker died, hangs / with the next claim / any worker may take it / "
             "start a worker",
         ),
-        (replace(LAPSED, lease_until_ms=NOW_MS), {}, "its lease ended now"),
+        (LAPSED._replace(lease_until_ms=NOW_MS), {}, "its lease ended now"),
         (
             Job("a", "completed", 1, 0, 1, completed_at_ms=NOW_MS - 1_000),
             {"has_receipt": True},
@@ -145,7 +144,7 @@ def test_the_answer_names_the_reason_what_comes_next_and_what_to_do(
 
 def test_the_instant_of_what_comes_next_is_given_for_programs() -> None:
     assert explain(RUNNING, AROUND).next_at_ms == NOW_MS + 12_000
-    assert explain(replace(QUEUED, run_at_ms=NOW_MS + 7), AROUND).next_at_ms == NOW_MS + 7
+    assert explain(QUEUED._replace(run_at_ms=NOW_MS + 7), AROUND).next_at_ms == NOW_MS + 7
     assert explain(QUEUED, AROUND).next_at_ms is None
 
 
@@ -160,9 +159,9 @@ def test_every_state_has_an_answer_on_a_ledger_that_keeps_little(state: str) -> 
     ("job", "words"),
     [
         (QUEUED, "ready for 3 min"),
-        (replace(QUEUED, run_at_ms=NOW_MS + 5_000), "due in 5 s"),
-        (replace(QUEUED, attempts=1, last_error="OSError: no\nlines"), "ready for 3 min; OSError: no"),
-        (replace(QUEUED, expires_at_ms=NOW_MS - 5_000), "expired 5 s ago"),
+        (QUEUED._replace(run_at_ms=NOW_MS + 5_000), "due in 5 s"),
+        (QUEUED._replace(attempts=1, last_error="OSError: no\nlines"), "ready for 3 min; OSError: no"),
+        (QUEUED._replace(expires_at_ms=NOW_MS - 5_000), "expired 5 s ago"),
         (RUNNING, "lease ends in 12 s"),
         (LAPSED, "lease ended 1 min ago"),
         (Job("a", "dead", last_error="boom", died_at_ms=NOW_MS - 1_000), "1 s ago: boom"),

@@ -70,7 +70,7 @@ CHANGES: dict[str, dict[str, object]] = {
 
 @pytest.mark.parametrize("move", MOVES)
 def test_a_holder_moves_its_job_as_the_table_says(move: str) -> None:
-    assert MOVES[move](FULL, 7) == replace(FULL, **CHANGES[move])  # type: ignore[arg-type]
+    assert MOVES[move](FULL, 7) == FULL._replace(**CHANGES[move])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("move", MOVES)
@@ -80,30 +80,30 @@ def test_a_holder_moves_its_job_as_the_table_says(move: str) -> None:
 def test_only_running_under_the_same_fence_inside_the_lease_is_granted(
     move: str, state: State, fence: int, lease_end: int
 ) -> None:
-    job = replace(FULL, state=state, lease_until_ms=NOW + lease_end)
+    job = FULL._replace(state=state, lease_until_ms=NOW + lease_end)
     granted = state == "running" and fence == 0 and lease_end == +1
     assert (MOVES[move](job, 7 + fence) is not None) is granted
 
 
 @pytest.mark.parametrize("move", MOVES)
 def test_a_job_that_has_started_may_do_all_but_be_released(move: str) -> None:
-    started = replace(FULL, started_at_ms=9_500)
+    started = FULL._replace(started_at_ms=9_500)
     moved = MOVES[move](started, 7)
     if move == "release":
         assert moved is None
     else:
-        assert moved == replace(started, **CHANGES[move])  # type: ignore[arg-type]
+        assert moved == started._replace(**CHANGES[move])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("move", MOVES)
 def test_an_expiry_that_nothing_has_applied_refuses_nobody(move: str) -> None:
-    assert MOVES[move](replace(FULL, expires_at_ms=NOW - 1), 7) is not None
+    assert MOVES[move](FULL._replace(expires_at_ms=NOW - 1), 7) is not None
 
 
 @pytest.mark.parametrize(("extend_ms", "end"), [(0, 10_100), (99, 10_100), (100, 10_100), (101, 10_101)])
 def test_a_heartbeat_never_shortens_a_lease(extend_ms: int, end: int) -> None:
-    job = replace(FULL, lease_until_ms=10_100)
-    assert rules.heartbeat(job, 7, now_ms=NOW, extend_ms=extend_ms) == replace(job, lease_until_ms=end)
+    job = FULL._replace(lease_until_ms=10_100)
+    assert rules.heartbeat(job, 7, now_ms=NOW, extend_ms=extend_ms) == job._replace(lease_until_ms=end)
 
 
 @pytest.mark.parametrize("started_at_ms", [None, 9_500])
@@ -112,28 +112,28 @@ def test_a_heartbeat_never_shortens_a_lease(extend_ms: int, end: int) -> None:
 def test_a_retry_takes_instant_and_error_as_they_are_given(
     started_at_ms: int | None, run_at_ms: int | None, error: str | None
 ) -> None:
-    job = replace(FULL, started_at_ms=started_at_ms)
+    job = FULL._replace(started_at_ms=started_at_ms)
     moved = rules.retry(job, 7, now_ms=NOW, run_at_ms=run_at_ms, error=error, max_attempts=3)
-    assert moved == replace(
-        FULL, state="queued", version=8, lease_until_ms=0, run_at_ms=run_at_ms, last_error=error
+    assert moved == FULL._replace(
+        state="queued", version=8, lease_until_ms=0, run_at_ms=run_at_ms, last_error=error
     )
 
 
 @pytest.mark.parametrize(("attempts", "dead"), [(1, False), (2, False), (3, True), (4, True)])
 @pytest.mark.parametrize(("own", "workers"), [(3, 1), (3, 9), (None, 3)])
 def test_a_retry_at_the_limit_is_the_end(attempts: int, dead: bool, own: int | None, workers: int) -> None:
-    job = replace(FULL, attempts=attempts, started_at_ms=9_500, stamps=Stamps(max_attempts=own))
+    job = FULL._replace(attempts=attempts, started_at_ms=9_500, stamps=Stamps(max_attempts=own))
     moved = rules.retry(job, 7, now_ms=NOW, run_at_ms=12_000, error="mine", max_attempts=workers)
     assert moved is not None
     assert moved.state == ("dead" if dead else "queued")
     if dead:
-        assert moved == replace(
-            job, state="dead", version=8, lease_until_ms=0, last_error="mine", died_at_ms=NOW
+        assert moved == job._replace(
+            state="dead", version=8, lease_until_ms=0, last_error="mine", died_at_ms=NOW
         )
 
 
 def test_the_last_retry_without_an_error_says_that_the_attempts_are_used_up() -> None:
-    job = replace(FULL, attempts=3)
+    job = FULL._replace(attempts=3)
     moved = rules.retry(job, 7, now_ms=NOW, run_at_ms=None, error=None, max_attempts=1)
     assert moved is not None
     assert moved.last_error == "max attempts exceeded"
@@ -149,20 +149,19 @@ def test_the_last_retry_without_an_error_says_that_the_attempts_are_used_up() ->
 
 @pytest.mark.parametrize("attempts", [1, 9])
 def test_a_failure_is_final_whatever_the_attempts(attempts: int) -> None:
-    moved = rules.fail(replace(FULL, attempts=attempts), 7, now_ms=NOW, error="never")
+    moved = rules.fail(FULL._replace(attempts=attempts), 7, now_ms=NOW, error="never")
     assert moved is not None
     assert (moved.state, moved.attempts) == ("dead", attempts)
 
 
 # -- claim ----------------------------------------------------------------------------------------------------
 
-QUEUED = replace(FULL, state="queued", lease_until_ms=0)
+QUEUED = FULL._replace(state="queued", lease_until_ms=0)
 REQUEST = ClaimRequest("worker-2", lease_ms=700, max_attempts=5)
 
 
 def test_a_claim_is_a_new_fence_one_more_attempt_and_a_lease() -> None:
-    assert rules.claim(QUEUED, REQUEST, now_ms=NOW) == replace(
-        FULL,
+    assert rules.claim(QUEUED, REQUEST, now_ms=NOW) == FULL._replace(
         version=8,
         attempts=3,
         lease_until_ms=NOW + 1_500,
@@ -187,14 +186,14 @@ def test_a_first_claim_is_remembered_as_such() -> None:
 
 
 def test_a_first_claim_at_zero_is_remembered_too() -> None:
-    again = rules.claim(replace(QUEUED, first_claimed_at_ms=0), REQUEST, now_ms=NOW)
+    again = rules.claim(QUEUED._replace(first_claimed_at_ms=0), REQUEST, now_ms=NOW)
     assert again is not None
     assert again.first_claimed_at_ms == 0
 
 
 @pytest.mark.parametrize("state", [state for state in STATES if state != "queued"])
 def test_only_queued_jobs_are_claimed(state: State) -> None:
-    job = replace(QUEUED, state=state)
+    job = QUEUED._replace(state=state)
     assert not rules.ready(job, NOW, 9)
     assert rules.claim(job, REQUEST, now_ms=NOW) is None
 
@@ -203,7 +202,7 @@ def test_only_queued_jobs_are_claimed(state: State) -> None:
     ("run_at_ms", "is_ready"), [(None, True), (0, True), (NOW - 1, True), (NOW, True), (NOW + 1, False)]
 )
 def test_a_job_is_ready_from_its_run_at_on(run_at_ms: int | None, is_ready: bool) -> None:
-    job = replace(QUEUED, run_at_ms=run_at_ms)
+    job = QUEUED._replace(run_at_ms=run_at_ms)
     assert rules.ready(job, NOW, 9) is is_ready
     assert (rules.claim(job, REQUEST, now_ms=NOW) is not None) is is_ready
 
@@ -213,7 +212,7 @@ def test_a_job_is_ready_from_its_run_at_on(run_at_ms: int | None, is_ready: bool
 def test_a_job_is_ready_while_it_has_attempts_left(
     attempts: int, is_ready: bool, own: int | None, workers: int
 ) -> None:
-    job = replace(QUEUED, attempts=attempts, stamps=Stamps(max_attempts=own))
+    job = QUEUED._replace(attempts=attempts, stamps=Stamps(max_attempts=own))
     assert rules.ready(job, NOW, workers) is is_ready
     request = replace(REQUEST, max_attempts=workers)
     assert (rules.claim(job, request, now_ms=NOW) is not None) is is_ready

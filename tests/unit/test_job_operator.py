@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -35,66 +34,65 @@ FULL = Job(
 
 @pytest.mark.parametrize("state", STATES)
 def test_what_is_not_finished_can_be_cancelled(state: State) -> None:
-    job = replace(FULL, state=state, lease_until_ms=11_000, died_at_ms=None)
-    want = replace(job, state="dead", version=8, lease_until_ms=0, last_error="cancelled", died_at_ms=NOW)
+    job = FULL._replace(state=state, lease_until_ms=11_000, died_at_ms=None)
+    want = job._replace(state="dead", version=8, lease_until_ms=0, last_error="cancelled", died_at_ms=NOW)
     assert rules.cancel(job, now_ms=NOW) == (want if state in ("queued", "running") else None)
 
 
 def test_the_error_of_a_cancel_can_be_given() -> None:
-    moved = rules.cancel(replace(FULL, state="queued"), now_ms=NOW, error="superseded")
+    moved = rules.cancel(FULL._replace(state="queued"), now_ms=NOW, error="superseded")
     assert moved is not None
     assert moved.last_error == "superseded"
 
 
 # -- redrive --------------------------------------------------------------------------------------------------
 
-REDRIVEN = replace(
-    FULL, state="queued", version=8, attempts=0, run_at_ms=None, last_error=None, died_at_ms=None
+REDRIVEN = FULL._replace(
+    state="queued", version=8, attempts=0, run_at_ms=None, last_error=None, died_at_ms=None
 )
 
 
 @pytest.mark.parametrize("has_receipt", [False, True])
 @pytest.mark.parametrize("state", STATES)
 def test_only_the_dead_are_redriven(state: State, has_receipt: bool) -> None:
-    moved = rules.redrive(replace(FULL, state=state), now_ms=NOW, has_receipt=has_receipt)
+    moved = rules.redrive(FULL._replace(state=state), now_ms=NOW, has_receipt=has_receipt)
     assert moved == (REDRIVEN if state == "dead" else None)
 
 
 @pytest.mark.parametrize(("offset_ms", "kept"), [(-1, False), (0, False), (+1, True)])
 @pytest.mark.parametrize("started", [False, True])
 def test_a_redrive_clears_an_expiry_that_has_passed(offset_ms: int, kept: bool, started: bool) -> None:
-    job = replace(FULL, expires_at_ms=NOW + offset_ms, started_at_ms=1 if started else None)
+    job = FULL._replace(expires_at_ms=NOW + offset_ms, started_at_ms=1 if started else None)
     moved = rules.redrive(job, now_ms=NOW, has_receipt=False)
     assert moved is not None
     assert moved.expires_at_ms == (NOW + offset_ms if kept else None)
 
 
 def test_a_job_without_an_expiry_has_none_after_a_redrive() -> None:
-    moved = rules.redrive(replace(FULL, expires_at_ms=None), now_ms=NOW, has_receipt=False)
-    assert moved == replace(REDRIVEN, expires_at_ms=None)
+    moved = rules.redrive(FULL._replace(expires_at_ms=None), now_ms=NOW, has_receipt=False)
+    assert moved == REDRIVEN._replace(expires_at_ms=None)
 
 
 def test_what_had_started_and_left_no_receipt_is_held_by_a_redrive() -> None:
-    job = replace(FULL, started_at_ms=9_500)
-    held = replace(REDRIVEN, state="held", started_at_ms=9_500, last_error="attempt lost after its start")
+    job = FULL._replace(started_at_ms=9_500)
+    held = REDRIVEN._replace(state="held", started_at_ms=9_500, last_error="attempt lost after its start")
     assert rules.redrive(job, now_ms=NOW, has_receipt=False) == held
     given = rules.redrive(job, now_ms=NOW, has_receipt=False, error="who knows")
-    assert given == replace(held, last_error="who knows")
+    assert given == held._replace(last_error="who knows")
 
 
 def test_what_had_started_and_left_its_receipt_is_queued_by_a_redrive() -> None:
-    job = replace(FULL, started_at_ms=9_500)
+    job = FULL._replace(started_at_ms=9_500)
     assert rules.redrive(job, now_ms=NOW, has_receipt=True) == REDRIVEN
 
 
 # -- resolve --------------------------------------------------------------------------------------------------
 
-HELD = replace(FULL, state="held", started_at_ms=9_500, died_at_ms=None)
+HELD = FULL._replace(state="held", started_at_ms=9_500, died_at_ms=None)
 RESOLVED: dict[Decision, Job] = {
-    "applied": replace(HELD, state="completed", version=8, completed_at_ms=NOW),
-    "retry": replace(HELD, state="queued", version=8, attempts=0, run_at_ms=None, started_at_ms=None),
-    "fail": replace(
-        HELD,
+    "applied": HELD._replace(state="completed", version=8, completed_at_ms=NOW),
+    "retry": HELD._replace(state="queued", version=8, attempts=0, run_at_ms=None, started_at_ms=None),
+    "fail": HELD._replace(
         state="dead",
         version=8,
         last_error=f"resolved as failed; it was held for: {HELD.last_error}",
@@ -106,22 +104,22 @@ RESOLVED: dict[Decision, Job] = {
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("decision", RESOLVED)
 def test_only_the_held_are_resolved(state: State, decision: Decision) -> None:
-    moved = rules.resolve(replace(HELD, state=state), now_ms=NOW, decision=decision)
+    moved = rules.resolve(HELD._replace(state=state), now_ms=NOW, decision=decision)
     assert moved == (RESOLVED[decision] if state == "held" else None)
 
 
 def test_the_error_of_what_is_resolved_as_failed_can_be_given() -> None:
     moved = rules.resolve(HELD, now_ms=NOW, decision="fail", error="not sent")
-    assert moved == replace(RESOLVED["fail"], last_error=f"not sent; it was held for: {HELD.last_error}")
+    assert moved == RESOLVED["fail"]._replace(last_error=f"not sent; it was held for: {HELD.last_error}")
 
 
 def test_what_is_resolved_as_failed_and_was_held_for_nothing_says_just_that() -> None:
-    moved = rules.resolve(replace(HELD, last_error=None), now_ms=NOW, decision="fail")
-    assert moved == replace(RESOLVED["fail"], last_error="resolved as failed")
+    moved = rules.resolve(HELD._replace(last_error=None), now_ms=NOW, decision="fail")
+    assert moved == RESOLVED["fail"]._replace(last_error="resolved as failed")
 
 
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("decision", ["", "aply", "Retry", "failed", None, 1])
 def test_a_decision_that_is_none_is_refused(state: State, decision: Any) -> None:
     with pytest.raises(InvalidInput, match="applied, retry or fail"):
-        rules.resolve(replace(HELD, state=state), now_ms=NOW, decision=decision)
+        rules.resolve(HELD._replace(state=state), now_ms=NOW, decision=decision)

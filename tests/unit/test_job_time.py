@@ -42,8 +42,8 @@ REQUEST = ClaimRequest(
 
 
 def dead(job: Job, error: str) -> Job:
-    return replace(
-        job, state="dead", version=job.version + 1, lease_until_ms=0, last_error=error, died_at_ms=NOW
+    return job._replace(
+        state="dead", version=job.version + 1, lease_until_ms=0, last_error=error, died_at_ms=NOW
     )
 
 
@@ -55,7 +55,7 @@ def dead(job: Job, error: str) -> Job:
 def test_queued_and_running_jobs_expire_even_under_a_live_lease(
     state: State, offset_ms: int, passed: bool
 ) -> None:
-    job = replace(FULL, state=state, expires_at_ms=NOW + offset_ms)
+    job = FULL._replace(state=state, expires_at_ms=NOW + offset_ms)
     buried = passed and state in ("queued", "running")
     assert rules.expired(job, NOW) is buried
     assert rules.expire(job, now_ms=NOW) == (dead(job, "expired") if buried else None)
@@ -64,15 +64,15 @@ def test_queued_and_running_jobs_expire_even_under_a_live_lease(
 
 
 def test_a_job_without_an_expiry_never_expires() -> None:
-    assert not rules.expired(replace(FULL, expires_at_ms=None), 2**62)
+    assert not rules.expired(FULL._replace(expires_at_ms=None), 2**62)
 
 
 def test_an_expiry_at_zero_is_an_expiry() -> None:
-    assert rules.expired(replace(FULL, expires_at_ms=0), 0)
+    assert rules.expired(FULL._replace(expires_at_ms=0), 0)
 
 
 def test_the_error_of_an_expiry_can_be_given() -> None:
-    job = replace(FULL, expires_at_ms=NOW)
+    job = FULL._replace(expires_at_ms=NOW)
     assert rules.expire(job, now_ms=NOW, error="late") == dead(job, "late")
 
 
@@ -86,8 +86,7 @@ def test_the_error_of_an_expiry_can_be_given() -> None:
 def test_the_first_that_fits_is_done(
     state: State, expires: bool, lease_over: bool, started: bool, used_up: bool
 ) -> None:
-    job = replace(
-        FULL,
+    job = FULL._replace(
         state=state,
         expires_at_ms=NOW if expires else NOW + 1,
         lease_until_ms=NOW if lease_over else NOW + 1,
@@ -99,11 +98,11 @@ def test_the_first_that_fits_is_done(
         if expires:
             want = dead(job, "too late")
         elif lease_over and started:
-            want = replace(job, state="held", version=8, lease_until_ms=0, last_error="lost it")
+            want = job._replace(state="held", version=8, lease_until_ms=0, last_error="lost it")
         elif lease_over and used_up:
             want = dead(job, "used up")
         elif lease_over:
-            want = replace(job, state="queued", version=8, lease_until_ms=0, run_at_ms=None)
+            want = job._replace(state="queued", version=8, lease_until_ms=0, run_at_ms=None)
     elif state == "queued":
         if expires:
             want = dead(job, "too late")
@@ -114,7 +113,7 @@ def test_the_first_that_fits_is_done(
 
 @PASSED
 def test_a_lease_ends_at_its_instant(offset_ms: int, passed: bool) -> None:
-    job = replace(FULL, lease_until_ms=NOW + offset_ms)
+    job = FULL._replace(lease_until_ms=NOW + offset_ms)
     assert rules.lapsed(job, NOW) is passed
     assert rules.holds(job, 7, NOW) is not passed, "the exact complement"
     assert (rules.settle(job, REQUEST, now_ms=NOW) is not None) is passed
@@ -122,7 +121,7 @@ def test_a_lease_ends_at_its_instant(offset_ms: int, passed: bool) -> None:
 
 @pytest.mark.parametrize("state", [state for state in STATES if state != "running"])
 def test_only_running_jobs_have_a_lease_to_lapse(state: State) -> None:
-    assert not rules.lapsed(replace(FULL, state=state, lease_until_ms=0), NOW)
+    assert not rules.lapsed(FULL._replace(state=state, lease_until_ms=0), NOW)
 
 
 @pytest.mark.parametrize("state", ["queued", "running"])
@@ -131,27 +130,27 @@ def test_only_running_jobs_have_a_lease_to_lapse(state: State) -> None:
 def test_attempts_are_used_up_at_the_jobs_own_limit_else_the_workers(
     state: State, attempts: int, used_up: bool, own: int | None, workers: int
 ) -> None:
-    job = replace(FULL, state=state, attempts=attempts, lease_until_ms=0, stamps=Stamps(max_attempts=own))
+    job = FULL._replace(state=state, attempts=attempts, lease_until_ms=0, stamps=Stamps(max_attempts=own))
     settled = rules.settle(job, replace(REQUEST, max_attempts=workers), now_ms=NOW)
     assert (settled is not None and settled.state == "dead") is used_up
 
 
 def test_used_up_attempts_leave_the_last_valid_claim_alone() -> None:
-    assert rules.settle(replace(FULL, attempts=3, lease_until_ms=NOW + 1), REQUEST, now_ms=NOW) is None
+    assert rules.settle(FULL._replace(attempts=3, lease_until_ms=NOW + 1), REQUEST, now_ms=NOW) is None
 
 
 def test_a_queued_job_that_had_started_is_not_lost() -> None:
     """It can be queued and started only if its release or retry was written by another program."""
-    assert rules.settle(replace(FULL, state="queued", started_at_ms=1), REQUEST, now_ms=NOW) is None
+    assert rules.settle(FULL._replace(state="queued", started_at_ms=1), REQUEST, now_ms=NOW) is None
 
 
 def test_errors_of_a_settling_have_their_defaults() -> None:
     request = ClaimRequest("worker-2", lease_ms=700, max_attempts=5)
-    over = replace(FULL, lease_until_ms=NOW)
+    over = FULL._replace(lease_until_ms=NOW)
     cases = {
-        "expired": replace(over, expires_at_ms=NOW),
-        "attempt lost after its start": replace(over, started_at_ms=9_200),
-        "max attempts exceeded": replace(over, attempts=3),
+        "expired": over._replace(expires_at_ms=NOW),
+        "attempt lost after its start": over._replace(started_at_ms=9_200),
+        "max attempts exceeded": over._replace(attempts=3),
     }
     for error, job in cases.items():
         settled = rules.settle(job, request, now_ms=NOW)
@@ -164,11 +163,11 @@ def test_errors_of_a_settling_have_their_defaults() -> None:
 
 def test_what_passed_first_is_settled_first() -> None:
     jobs = [
-        replace(FULL, id="expired-at-900", expires_at_ms=900, lease_until_ms=NOW + 1),
-        replace(FULL, id="over-at-700", lease_until_ms=700),
-        replace(FULL, id="expired-at-300-and-over-at-950", expires_at_ms=300, lease_until_ms=950),
-        replace(FULL, id="queued-used-up", state="queued", lease_until_ms=0, attempts=3),
-        replace(FULL, id="queued-expired-at-500", state="queued", lease_until_ms=0, expires_at_ms=500),
+        FULL._replace(id="expired-at-900", expires_at_ms=900, lease_until_ms=NOW + 1),
+        FULL._replace(id="over-at-700", lease_until_ms=700),
+        FULL._replace(id="expired-at-300-and-over-at-950", expires_at_ms=300, lease_until_ms=950),
+        FULL._replace(id="queued-used-up", state="queued", lease_until_ms=0, attempts=3),
+        FULL._replace(id="queued-expired-at-500", state="queued", lease_until_ms=0, expires_at_ms=500),
     ]
     assert [job.id for job in sorted(jobs, key=lambda job: rules.passed_ms(job, NOW))] == [
         "queued-used-up",
@@ -180,7 +179,7 @@ def test_what_passed_first_is_settled_first() -> None:
 
 
 def test_an_expiry_at_zero_passed_at_zero() -> None:
-    assert rules.passed_ms(replace(FULL, expires_at_ms=0), NOW) == 0
+    assert rules.passed_ms(FULL._replace(expires_at_ms=0), NOW) == 0
 
 
 def test_a_claim_settles_a_thousand_jobs_at_most() -> None:
@@ -193,8 +192,7 @@ def test_a_claim_settles_a_thousand_jobs_at_most() -> None:
 @PASSED
 @pytest.mark.parametrize("state", STATES)
 def test_the_dead_are_purged_when_their_retention_ends(state: State, offset_ms: int, passed: bool) -> None:
-    job = replace(
-        FULL,
+    job = FULL._replace(
         state=state,
         died_at_ms=NOW - 2_000 + offset_ms,
         stamps=Stamps(dead_letter_retention_s=2),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import replace
 
 import pytest
 from fencepost.core import ClaimRequest, InvalidInput, Job, Stamps
@@ -71,7 +71,7 @@ def test_a_job_is_queued_by_default_and_nothing_else() -> None:
 
 
 def test_a_job_is_frozen() -> None:
-    with pytest.raises(FrozenInstanceError):
+    with pytest.raises(AttributeError):
         Job("a").state = "dead"  # type: ignore[misc]
 
 

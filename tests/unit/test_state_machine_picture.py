@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from fencepost.core import job as moves
@@ -48,7 +47,7 @@ def made(job: Job) -> Iterator[tuple[str, Job | None]]:
     yield "complete", moves.complete(job, 7, now_ms=NOW)
     yield "retry", moves.retry(job, 7, now_ms=NOW, run_at_ms=NOW, error="e", max_attempts=LIMIT)
     yield "fail", moves.fail(job, 7, now_ms=NOW, error="e")
-    yield "release", moves.release(replace(job, attempts=max(1, job.attempts)), 7, now_ms=NOW)
+    yield "release", moves.release(job._replace(attempts=max(1, job.attempts)), 7, now_ms=NOW)
     yield "hold", moves.hold(job, 7, now_ms=NOW, error="e")
     yield "cancel", moves.cancel(job, now_ms=NOW)
     for has_receipt in (False, True):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ... import job as rules
 from ...errors import LedgerFailed, ReceiptConflict
 from ...inputs import Input
-from ...receipts import Published, Receipt, Settled, Settlement, check_receipt, conflict
+from ...receipts import Published, Receipt, Settled, Settlement, check_receipt, check_receipts, conflict
 from .store import Store
 from .table import Table
 
@@ -29,7 +29,8 @@ def publish_all(store: Store, settlements: Sequence[Settlement]) -> list[Publish
 
     They are durable when the table that the caller opens next is written or left.
     """
-    receipts = [check_receipt(item.receipt) for item in settlements]
+    receipts = [item.receipt for item in settlements]
+    check_receipts(receipts)
     published: list[Published | None] = []
     for receipt, linked in zip(receipts, store.add_receipts(receipts), strict=True):
         try:

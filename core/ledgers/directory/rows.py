@@ -6,8 +6,7 @@ Five fields always, in this order; the others only where they are not the defaul
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, TypeGuard
 
 from ...documents import parse
@@ -42,8 +41,7 @@ class Purged:
 
 def kept(job: Job) -> Job:
     """The job without what this ledger does not keep."""
-    return replace(
-        job,
+    return job._replace(
         enqueued_at_ms=None,
         claimant=None,
         claimed_at_ms=None,
@@ -79,12 +77,6 @@ def _row(entry: Job | Purged) -> dict[str, Any]:
     if isinstance(entry, Job):
         return fields(entry)
     return five(Job(entry.id, version=entry.version)) | {"State": PURGED}
-
-
-def document(rows: Iterator[bytes]) -> bytes:
-    """The whole file from its encoded objects."""
-    body = b",\n".join(rows)
-    return b"[\n" + body + b"\n]\n" if body else b"[]\n"
 
 
 def decode(data: bytes, *, where: str) -> list[Job | Purged]:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Final
 
 from ... import job as moves
 from ...errors import InvalidInput
 from ...job import DEAD, QUEUED, RUNNING, SETTLE_LIMIT, ClaimRequest, Job
 from ...texts import storable
-from .rows import Purged, decode, document, encode, kept
+from .pages import Pages
+from .rows import Purged, decode, encode, kept
 
 SHORT_ERROR_BYTES: Final = 80
 CLAIM_ROOM_BYTES: Final = 64
@@ -31,8 +31,7 @@ class Table:
         self.jobs: dict[str, Job] = {}
         self.purged: dict[str, int] = {}
         self.changed = False
-        self._rows: dict[str, bytes] = {}
-        self._size = 0
+        self._pages = Pages()
         self._running = 0
         self._order: dict[str, int] = {}
         self._last = 0
@@ -55,7 +54,7 @@ class Table:
     def add(self, job: Job) -> None:
         """Append a new job; a purged id that it takes up again moves to the end."""
         if self.purged.pop(job.id, None) is not None:
-            self._drop_row(job.id)
+            self._pages.drop(self._order.pop(job.id))
         self._append(job.id)
         self._enter(job)
 
@@ -112,12 +111,12 @@ class Table:
     @property
     def size(self) -> int:
         """The size of the file in bytes."""
-        return self._size + 2 * max(0, len(self._rows) - 1) + 5
+        return self._pages.size
 
     def document(self, max_bytes: int) -> bytes:
         """The file's bytes, made to fit ``max_bytes``."""
         self._shrink(max_bytes)
-        return document(iter(self._rows.values()))
+        return self._pages.document()
 
     def _shrink(self, max_bytes: int) -> None:
         """Shorten last errors, then drop them, while the file would pass ``max_bytes``.
@@ -133,7 +132,7 @@ class Table:
 
     def in_order(self) -> Iterator[Job]:
         """All jobs in order of enqueue, purged ids left out."""
-        return (self.jobs[id] for id in self._rows if id in self.jobs)
+        return (self.jobs[id] for id in self._order if id in self.jobs)
 
     def order_of(self, id: str) -> int:
         """A number that grows in order of enqueue.
@@ -177,25 +176,21 @@ class Table:
         return (*moves.claim_order(job), self._order[job.id], job.id)
 
     def _write(self, id: str, row: bytes) -> None:
-        self._size += len(row) - len(self._rows.get(id, b""))
-        self._rows[id] = row
+        self._pages.put(self._order[id], row)
         self.changed = True
-
-    def _drop_row(self, id: str) -> None:
-        self._size -= len(self._rows.pop(id))
 
 
 def _short_error(job: Job) -> Job:
     if job.last_error is None or len(job.last_error) <= SHORT_ERROR_BYTES:
         return job
-    return replace(job, last_error=storable(job.last_error, SHORT_ERROR_BYTES))
+    return job._replace(last_error=storable(job.last_error, SHORT_ERROR_BYTES))
 
 
 def _no_error(job: Job) -> Job:
-    return job if job.last_error is None else replace(job, last_error=None)
+    return job if job.last_error is None else job._replace(last_error=None)
 
 
 def _no_instant_of_death(job: Job) -> Job:
     if job.state != DEAD or job.stamps.dead_letter_retention_s is not None or job.died_at_ms is None:
         return job
-    return replace(job, died_at_ms=None)
+    return job._replace(died_at_ms=None)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ...documents import compact, parse
 from ...errors import InvalidInput, LedgerCorrupt
 from ...inputs import is_name
-from ...receipts import Published, Receipt, Settled, Settlement, check_receipt, conflict
+from ...receipts import Published, Receipt, Settled, Settlement, check_receipts, conflict
 from .arrays import askable, bytea_array, int_array, text_array
 from .transaction import Parameters, Row, Transaction
 
@@ -25,7 +25,7 @@ def publish(transaction: Transaction, receipt: Receipt) -> Published:
     Raises:
         ReceiptConflict: another one is stored; it stays.
     """
-    data = _data(receipt)
+    (data,) = _data_of([receipt])
     if _add(transaction, {receipt.id: data}):
         return Published(receipt, reused=False)
     stored = receipts(transaction, [receipt.id])[receipt.id]
@@ -44,7 +44,7 @@ class Batch:
 
     def __init__(self, settlements: Sequence[Settlement], now_ms: int | None) -> None:
         self._settlements = settlements
-        self._data = [_data(item.receipt) for item in settlements]
+        self._data = _data_of([item.receipt for item in settlements])
         ids = [item.id for item in settlements]
         self.ahead: list[tuple[str, Parameters]] = []
         """What to send with the beginning of the transaction."""
@@ -94,7 +94,8 @@ class Batch:
 
 def publish_all(transaction: Transaction, published: Sequence[Receipt]) -> None:
     """Store the receipts, of different ids, that are new."""
-    _add(transaction, {receipt.id: _data(receipt) for receipt in published})
+    ids = [receipt.id for receipt in published]
+    _add(transaction, dict(zip(ids, _data_of(published), strict=True)))
 
 
 def _firsts(settlements: Sequence[Settlement], data: Sequence[bytes]) -> dict[str, bytes]:
@@ -141,8 +142,9 @@ def _complete(
     return {(id, version) for id, version in transaction.rows("complete", held)}
 
 
-def _data(receipt: Receipt) -> bytes:
-    return compact(check_receipt(receipt).document()).encode()
+def _data_of(receipts: Sequence[Receipt]) -> list[bytes]:
+    check_receipts(receipts)
+    return [compact(receipt.document()).encode() for receipt in receipts]
 
 
 def _same(stored: Receipt, receipt: Receipt, data: bytes) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from typing import Final
 
 from ...inputs import MAX_RECORDS, Input
@@ -17,7 +16,7 @@ from .looking import jobs
 from .receipting import publish_all, receipts
 from .transaction import Transaction
 
-_JOB_FIELDS: Final = [field.name for field in fields(Job) if field.name != "stamps"]
+_JOB_FIELDS: Final = [name for name in Job._fields if name != "stamps"]
 _TEXT_FIELDS: Final = ("id", "state", "queue", "effect", "claimant", "last_error")
 _STAMPS: Final = ("visibility_timeout_ms", "max_attempts", "backoff_base_ms", "dead_letter_retention_ms")
 

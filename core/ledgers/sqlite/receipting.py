@@ -8,7 +8,16 @@ from typing import Final
 
 from ...documents import compact, parse
 from ...errors import InvalidInput, LedgerCorrupt, ReceiptConflict
-from ...receipts import Published, Receipt, Settled, Settlement, check_receipt, conflict, encode_receipts
+from ...receipts import (
+    Published,
+    Receipt,
+    Settled,
+    Settlement,
+    check_receipt,
+    check_receipts,
+    conflict,
+    encode_receipts,
+)
 from .arrays import text_array
 from .transaction import Transaction
 
@@ -45,8 +54,7 @@ def complete(transaction: Transaction, id: str, version: int, now_ms: int) -> bo
 def settle(transaction: Transaction, settlements: Sequence[Settlement], now_ms: int) -> list[Settled]:
     """Publish and complete each; the usual batch, in which all is new and held, by two statements."""
     if len(settlements) < _FEWEST_AT_ONCE:
-        for settlement in settlements:
-            check_receipt(settlement.receipt)
+        check_receipts([item.receipt for item in settlements])
         return [_settle_one(transaction, settlement, now_ms) for settlement in settlements]
     try:
         with transaction.savepoint():

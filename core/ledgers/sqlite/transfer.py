@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from typing import Any, Final
 
 from ...inputs import Input
@@ -16,10 +15,8 @@ from .looking import jobs
 from .receipting import publish, receipts
 from .transaction import Transaction
 
-_JOB_FIELDS: Final = [field.name for field in fields(Job) if field.name not in ("stamps", "died_at_ms")]
-_DEAD_FIELDS: Final = [
-    field.name for field in fields(Job) if field.name not in ("stamps", "state", "lease_until_ms")
-]
+_JOB_FIELDS: Final = [name for name in Job._fields if name not in ("stamps", "died_at_ms")]
+_DEAD_FIELDS: Final = [name for name in Job._fields if name not in ("stamps", "state", "lease_until_ms")]
 
 
 def export_rows(transaction: Transaction, after: str | None, limit: int) -> Export:

@@ -129,7 +129,7 @@ def test_the_names_of_receipts_are_durable_before_their_jobs_are_completed_and_b
         ledger.settle([Settlement("a", 1, receipt)], now_ms=101)
         assert steps == SETTLE
         steps.clear()
-        late = Settlement("b", 1, Receipt("b", "00"))
+        late = Settlement("b", 1, Receipt("b", "00", {}))
         assert not ledger.settle([late], now_ms=101)[0].completed
         assert steps == RECEIPTS
         steps.clear()

@@ -119,7 +119,7 @@ def test_folders_are_0700_and_files_0600_whatever_the_umask(tmp_path: Path) -> N
     try:
         with DirectoryLedger(store) as ledger:
             ledger.enqueue([NewJob("a", "x")])
-            ledger.publish(Receipt("a", "00"))
+            ledger.publish(Receipt("a", "00", {}))
             ledger.cancel("a")
     finally:
         os.umask(before)
@@ -297,7 +297,7 @@ def test_ids_that_are_no_ids_never_become_paths(store: Path) -> None:
         for verb in (ledger.receipts, ledger.read_inputs):
             assert verb(["../secret"]) == {}
         with pytest.raises(InvalidInput, match="must match"):
-            ledger.publish(Receipt("../secret", "00"))
+            ledger.publish(Receipt("../secret", "00", {}))
 
 
 def test_a_folder_that_was_exchanged_under_a_running_program_is_noticed(store: Path, tmp_path: Path) -> None:

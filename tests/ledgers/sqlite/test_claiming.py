@@ -77,9 +77,9 @@ def test_what_finds_nothing_writes_nothing(ledger: SqliteLedger, commits: Commit
     assert not ledger.cancel("nobody", now_ms=1)
     assert not ledger.resume("mine", now_ms=1)
     ledger.enqueue([NewJob("elsewhere", "text", queue="other")], now_ms=1)
-    ledger.publish(Receipt("running", text_sha256("text")))
+    ledger.publish(Receipt("running", text_sha256("text"), {}))
     assert commits.any()
-    ledger.publish(Receipt("running", text_sha256("text")))
+    ledger.publish(Receipt("running", text_sha256("text"), {}))
     assert not commits.any()
 
 
@@ -290,7 +290,7 @@ def ledger_version(commits: Commits) -> int:
 def test_a_refused_settlement_claims_nothing(ledger: SqliteLedger) -> None:
     ledger.enqueue([NewJob("a", "text"), NewJob("b", "text")], now_ms=0)
     (job,) = claim(ledger, 0)
-    late = Settlement(job.id, job.version, Receipt(job.id, text_sha256("text")))
+    late = Settlement(job.id, job.version, Receipt(job.id, text_sha256("text"), {}))
     settled, claimed = ledger.settle_and_claim([late], ClaimRequest("me", 100, 3), now_ms=100)
     assert [item.completed for item in settled] == [False]
     assert claimed == []

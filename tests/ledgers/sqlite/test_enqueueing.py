@@ -136,6 +136,6 @@ def test_the_schema_keeps_nonsense_out(
     ledger.cancel("b", now_ms=0)
     from fencepost.core import Receipt
 
-    ledger.publish(Receipt("a", "0"))
+    ledger.publish(Receipt("a", "0", {}))
     with pytest.raises(Exception, match=message):
         look(statement)

@@ -134,7 +134,7 @@ def test_a_stored_receipt_that_cannot_be_read_is_corrupt_and_stays(
     with pytest.raises(LedgerCorrupt, match="receipt of 'a'"):
         ledger.receipts(["a"])
     with pytest.raises(LedgerCorrupt):
-        ledger.publish(Receipt("a", DIGEST))
+        ledger.publish(Receipt("a", DIGEST, {}))
     assert look("SELECT receipt FROM fencepost_effects") == [(text,)]
 
 
