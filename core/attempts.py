@@ -12,10 +12,10 @@ Nothing here moves the job: the verdict says which move the worker is to ask for
 from __future__ import annotations
 
 import re
-import time
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
+from time import monotonic
 from typing import Final, NamedTuple, TypeAlias
 
 from .documents import JSON
@@ -117,7 +117,7 @@ class Attempt:
 
     def waited_s(self) -> float:
         """Seconds since the claim was sent or last renewed."""
-        return now() - (self.deadline - self.lease_s)
+        return monotonic() - (self.deadline - self.lease_s)
 
     def extended(self, sent: float) -> None:
         """The lease was renewed by a heartbeat that was sent at ``sent``."""
@@ -234,8 +234,3 @@ def _message(error: BaseException) -> str:
         return str(error)
     except Exception:  # noqa: BLE001 - an exception whose own __str__ fails must not hide that it happened
         return "(its message could not be read)"
-
-
-def now() -> float:
-    """The monotonic clock that leases are measured on."""
-    return time.monotonic()

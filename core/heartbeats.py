@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from time import monotonic
 from typing import Final
 
-from .attempts import Attempt, now
+from .attempts import Attempt
 from .errors import LedgerError
 from .ledger import Ledger
 
@@ -68,7 +69,7 @@ class Heart:
         Raises:
             LedgerError: the ledger was not reached.
         """
-        sent = now()
+        sent = monotonic()
         job = attempt.job
         extend_ms = round(attempt.lease_s * 1_000)
         if self._ledger.heartbeat(job.id, job.version, extend_ms=extend_ms, now_ms=self._now_ms):
@@ -87,7 +88,7 @@ class Heart:
         while True:
             with self._changed:
                 # A sooner beat only makes the wait shorter: most attempts have ended long before their first one.
-                while not self._stopped and (left_s := self._next_look - now()) > 0:
+                while not self._stopped and (left_s := self._next_look - monotonic()) > 0:
                     self._changed.wait(None if left_s == float("inf") else left_s)
                 if self._stopped:
                     return
@@ -101,14 +102,14 @@ class Heart:
                 self._next_look = min(self._next_look, soonest)
 
     def _keep(self, attempt: Attempt) -> None:
-        if attempt.lost or attempt.next_beat > now():
+        if attempt.lost or attempt.next_beat > monotonic():
             return
         try:
             if not self.beat(attempt):
                 _log.warning("%s: the lease of claim %d is lost", attempt.job.id, attempt.job.version)
         except LedgerError as error:
-            attempt.next_beat = now() + min(RETRY_S, attempt.lease_s / 10)
-            if now() >= attempt.deadline:
+            attempt.next_beat = monotonic() + min(RETRY_S, attempt.lease_s / 10)
+            if monotonic() >= attempt.deadline:
                 attempt.lose()
                 _log.error(
                     "%s: the lease ended without a heartbeat reaching the ledger: %s", attempt.job.id, error

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Sequence
+from time import monotonic
 from typing import TYPE_CHECKING, Final
 
-from .attempts import now
 from .errors import LedgerError
 from .events import WorkerOptions
 from .ledger import Ledger
@@ -49,8 +49,8 @@ class Housekeeper:
             while any(slot.is_alive() for slot in slots):
                 if self._worker.stopping and give_up_at == float("inf"):
                     self._worker.hand_back()
-                    give_up_at = now() + self._options.grace_s
-                if now() >= give_up_at:
+                    give_up_at = monotonic() + self._options.grace_s
+                if monotonic() >= give_up_at:
                     self._leave_running()
                     break
                 self._look()
@@ -66,7 +66,7 @@ class Housekeeper:
             worker.flush()
         if options.timeout_s is not None:
             for attempt in worker.running():
-                if not attempt.lost and now() - attempt.started >= options.timeout_s:
+                if not attempt.lost and monotonic() - attempt.started >= options.timeout_s:
                     worker.give_up(attempt)
                     _log.warning(
                         "%s: the attempt has taken %g s and is given up; its slot stays taken until it returns",
@@ -77,7 +77,11 @@ class Housekeeper:
             if not options.bounded:
                 worker.hand_back(waiting_s=options.lease_ms / 3_000)
             idle = worker.idle_since
-            if options.idle_exit_s is not None and idle is not None and now() - idle >= options.idle_exit_s:
+            if (
+                options.idle_exit_s is not None
+                and idle is not None
+                and monotonic() - idle >= options.idle_exit_s
+            ):
                 _log.info("nothing to do for %g s: the worker stops", options.idle_exit_s)
                 worker.stop()
 
@@ -98,21 +102,21 @@ def _sweep_and_fire(ledger: Ledger, options: WorkerOptions, ended: threading.Eve
 
     Any number of workers may do so at once: each step is atomic, so the work is done once, by whoever is first.
     """
-    next_sweep = now()
+    next_sweep = monotonic()
     scheduling = options.schedules and ledger.capabilities.has_schedules
     while True:
         nap_s = MAX_SCHEDULE_NAP_S
         try:
             if scheduling:
                 nap_s = min(nap_s, _fire(ledger, options.now_ms))
-            if now() >= next_sweep:
+            if monotonic() >= next_sweep:
                 swept = ledger.sweep_expired(now_ms=options.now_ms)
-                next_sweep = now() + options.sweep_every_s
+                next_sweep = monotonic() + options.sweep_every_s
                 if swept.expired or swept.purged:
                     _log.info("swept: %d expired, %d purged", swept.expired, swept.purged)
         except LedgerError as error:
             _log.warning("sweeps and schedules wait for the ledger: %s", error)
-        if ended.wait(max(0.01, min(nap_s, next_sweep - now()))):
+        if ended.wait(max(0.01, min(nap_s, next_sweep - monotonic()))):
             return
 
 

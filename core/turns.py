@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable, Mapping
+from time import monotonic
 from typing import TypeAlias
 
-from .attempts import Attempt, Broken, Failed, Finished, Lost, Parked, Rejected, Verdict, examine, now
+from .attempts import Attempt, Broken, Failed, Finished, Lost, Parked, Rejected, Verdict, examine
 from .effect import Effect
 from .errors import FencepostError, LeaseLost, LedgerCorrupt, LedgerError
 from .events import Event, Observers, WorkerOptions
@@ -73,7 +74,7 @@ class Turns:
         self._pace.took([took_s for _, _, took_s in batch])
         self._move_unfinished(batch)
         settlements = self._settlements(batch)
-        sent = now()
+        sent = monotonic()
         request = self._request(waiting, self.outstanding - len(batch)) if claim else None
         if request is not None:
             settled, jobs = self._ledger.settle_and_claim(settlements, request, now_ms=self._options.now_ms)
@@ -81,7 +82,10 @@ class Turns:
             settled, jobs = self._ledger.settle(settlements, now_ms=self._options.now_ms), []
         self.outstanding += len(jobs) - len(batch)
         for (attempt, verdict, _), answer in zip(batch, settled, strict=True):
-            self._settled(attempt, verdict, answer)
+            if answer.completed and not answer.reused and isinstance(verdict, Finished):
+                self._completed(attempt.job, verdict, verdict.reused)
+            else:
+                self._settled(attempt, verdict, answer)
         batch.clear()
         self.looked = request is not None and all(answer.completed for answer in settled)
         if request is not None and self.looked and self.fault is None:
@@ -210,8 +214,7 @@ class Turns:
                 self._contested(attempt)
             elif answer.completed or self._was_mine(job):
                 adopted = answer.reused and not attempt.effect.pure and self._fresh != (job.id, job.version)
-                reused = verdict.reused or adopted
-                self._completed(attempt, verdict, reused)
+                self._completed(job, verdict, verdict.reused or adopted)
             else:
                 self._lost(job)
         except LedgerError as error:
@@ -219,9 +222,8 @@ class Turns:
             _log.warning("%s: what became of it could not be read: %s", job.id, error)
             self._lost(job)
 
-    def _completed(self, attempt: Attempt, verdict: Finished, reused: bool) -> None:
-        job = attempt.job
-        self._tell(Event(job.id, job.version, COMPLETED, reused_effect=reused))
+    def _completed(self, job: Job, verdict: Finished, reused: bool) -> None:
+        self._tell(Event(job.id, job.version, COMPLETED, reused))
         self._observers.job_completed(job, verdict.receipt, reused)
 
     def _contested(self, attempt: Attempt) -> None:
@@ -233,7 +235,7 @@ class Turns:
         if not isinstance(verdict, Finished):
             self._moved(attempt, verdict)
         elif self._ledger.complete(job.id, job.version, now_ms=self._options.now_ms) or self._was_mine(job):
-            self._completed(attempt, verdict, reused=True)
+            self._completed(job, verdict, reused=True)
         else:
             self._lost(job)
 

@@ -17,9 +17,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from time import monotonic
 from typing import Final
 
-from .attempts import Attempt, Broken, Lost, Renew, Verdict, now, perform
+from .attempts import Attempt, Broken, Lost, Renew, Verdict, perform
 from .effect import Effect, EffectRequest
 from .errors import LeaseLost, LedgerBusy, LedgerCorrupt, LedgerError, LedgerFailed, LedgerSealed
 from .events import Event, NoObservers, Observers, WorkerOptions
@@ -160,7 +161,7 @@ class Worker(Renew):
 
     def flush(self) -> None:
         """Settle what has waited for company, and claim ahead where little is left, unless a slot is at it."""
-        if not self._low() and self._finished and (early_s := self._waits_until() - now()) > 0:
+        if not self._low() and self._finished and (early_s := self._waits_until() - monotonic()) > 0:
             time.sleep(early_s)
         low = self._low()
         if low or self._waited():
@@ -183,7 +184,7 @@ class Worker(Renew):
     def _slot(self) -> None:
         try:
             while (attempt := self._next()) is not None:
-                attempt.started = now()
+                attempt.started = monotonic()
                 self._finish(attempt, self._perform(attempt))
         except BaseException as error:  # noqa: BLE001 - whatever ends a slot must end the worker, and be seen
             self.fail(error)
@@ -207,7 +208,7 @@ class Worker(Renew):
                     self.news.set()
                 if self._still_mine(attempt):
                     return attempt
-                attempt.started = now()
+                attempt.started = monotonic()
                 self._finish(attempt, Lost())
             elif not self._try_turn(claim=not stopping) and (stopping or not self._ready):
                 if self._over():
@@ -235,7 +236,7 @@ class Worker(Renew):
         return self._stopping.is_set() or self._turns.over
 
     def _finish(self, attempt: Attempt, verdict: Verdict) -> None:
-        finished_at = now()
+        finished_at = monotonic()
         if not self._finished:
             self._first_finish = finished_at
             self._unwatched = True
@@ -253,11 +254,11 @@ class Worker(Renew):
         return self._first_finish + self._pace.flush_s
 
     def _waited(self) -> bool:
-        return bool(self._finished) and now() >= self._waits_until()
+        return bool(self._finished) and monotonic() >= self._waits_until()
 
     def _rest(self) -> None:
         """Wait until there may be something to do: one slot watches the ledger, the others wait for it."""
-        outage_s = self._resume_at - now()
+        outage_s = self._resume_at - monotonic()
         if outage_s > 0:
             time.sleep(min(outage_s, SLICE_S))
             return
@@ -282,8 +283,8 @@ class Worker(Renew):
 
     def _watch(self) -> None:
         """Sleep until the ledger may have something for a claim, or a turn was taken meanwhile."""
-        until, turn = now() + self._nap_s(), self._turn_count
-        while not self.stopping and turn == self._turn_count and (left_s := until - now()) > 0:
+        until, turn = monotonic() + self._nap_s(), self._turn_count
+        while not self.stopping and turn == self._turn_count and (left_s := until - monotonic()) > 0:
             try:
                 if self._ledger.wait(min(left_s, SLICE_S)):
                     break
@@ -308,7 +309,7 @@ class Worker(Renew):
 
     def _try_turn(self, *, claim: bool) -> bool:
         """Take a turn unless another slot is at it; True if it brought something to do."""
-        if now() < self._resume_at or not self._turning.acquire(blocking=False):
+        if monotonic() < self._resume_at or not self._turning.acquire(blocking=False):
             return False
         try:
             return self._turn(claim=claim)
@@ -320,12 +321,12 @@ class Worker(Renew):
 
     def _turn(self, *, claim: bool) -> bool:
         batch = [self._finished.popleft() for _ in range(len(self._finished))]
-        self._first_finish = now()
+        self._first_finish = monotonic()
         self._unwatched = bool(self._finished)
         if not batch and (self._dry or not claim or not self._turns.may_claim):
             return False
         self._turn_count += 1
-        began = now()
+        began = monotonic()
         try:
             claimed = self._turns.take(batch, claim=claim, waiting=len(self._ready))
         except (LedgerBusy, LedgerFailed) as error:
@@ -335,7 +336,7 @@ class Worker(Renew):
         if self._outages:
             _log.info("the ledger is back after %d tries", self._outages)
             self._outages = 0
-        self._pace.turned(now() - began)
+        self._pace.turned(monotonic() - began)
         self._healthy()
         if self._turns.fault is not None:
             self.fail(self._turns.fault)
@@ -359,7 +360,7 @@ class Worker(Renew):
         if busy:
             self.idle_since = None
         elif self.idle_since is None:
-            self.idle_since = now()
+            self.idle_since = monotonic()
             if not self._looked_for_others:
                 self._looked_for_others = True
                 self._turns.report_others()
@@ -371,7 +372,7 @@ class Worker(Renew):
         if not self._outages:
             _log.error("the ledger cannot be used; claiming nothing until it can: %s", error)
         self._outages += 1
-        self._resume_at = now() + min(MAX_OUTAGE_NAP_S, 0.1 * 2 ** min(self._outages, 10))
+        self._resume_at = monotonic() + min(MAX_OUTAGE_NAP_S, 0.1 * 2 ** min(self._outages, 10))
 
     # -- an attempt --
 
@@ -399,7 +400,7 @@ class Worker(Renew):
             except (LedgerBusy, LedgerFailed):
                 if self._options.bounded:
                     raise
-                if now() >= attempt.deadline or self._stopping.wait(SLICE_S):
+                if monotonic() >= attempt.deadline or self._stopping.wait(SLICE_S):
                     return Lost()
             else:
                 return None

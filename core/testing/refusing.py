@@ -9,6 +9,7 @@ import pytest
 
 from ..errors import InvalidInput
 from ..inputs import NewJob
+from ..job import ClaimRequest
 from ..ledger import Ledger
 from ..receipts import Receipt, Settlement
 from .base import Contract, claim_one, enqueue
@@ -55,6 +56,12 @@ WRONG: dict[str, Callable[[Any], Any]] = {
         [Settlement("a", 1, Receipt("a", "00", {"effect": "x"}))]
     ),
     "settled by another's receipt": lambda it: it.settle([Settlement("a", 1, Receipt("b", "00", {}))]),
+    "settled under a fence as text": lambda it: it.settle([Settlement("a", "1", Receipt("a", "00", {}))]),  # type: ignore[arg-type]
+    "settled by what is no settlement": lambda it: it.settle([("a", 1, Receipt("a", "00", {}))]),
+    "settled by another's receipt while claiming": lambda it: it.settle_and_claim(
+        [Settlement("a", 1, Receipt("b", "00", {}))],
+        ClaimRequest("w", lease_ms=10, max_attempts=3),
+    ),
 }
 
 

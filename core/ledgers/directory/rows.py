@@ -5,11 +5,10 @@ Five fields always, in this order; the others only where they are not the defaul
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any, Final, TypeGuard
 
-from ...documents import parse
+from ...documents import compact, parse
 from ...errors import InvalidInput, LedgerCorrupt
 from ...fields import five, given, options
 from ...inputs import PRIORITIES, is_name
@@ -69,8 +68,8 @@ def fields(job: Job) -> dict[str, Any]:
 
 def encode(entry: Job | Purged) -> bytes:
     """One object of the array, indented as an item of it."""
-    text = json.dumps(_row(entry), ensure_ascii=False, indent=2)
-    return ("  " + text.replace("\n", "\n  ")).encode("utf-8")
+    members = ",\n".join([f'    "{name}": {compact(value)}' for name, value in _row(entry).items()])
+    return f"  {{\n{members}\n  }}".encode()
 
 
 def _row(entry: Job | Purged) -> dict[str, Any]:

@@ -210,9 +210,7 @@ GROUP BY first.place
 
 -- name: pick
 SELECT
-    key, id, version, lease_until_ms, attempts, queue, effect, priority, run_at_ms, expires_at_ms, enqueued_at_ms,
-    first_claimed_at_ms, started_at_ms, last_error, visibility_timeout_ms, max_attempts, backoff_base_ms,
-    dead_letter_retention_ms
+    key, id, version, lease_until_ms, attempts, queue, effect, priority, enqueued_at_ms, first_claimed_at_ms, rest
 FROM {schema}.fencepost_pick(
     %(queues)s::text[], %(effects)s::text[], %(shares)s::bigint[], %(now_ms)s::bigint, %(max_attempts)s::bigint,
     %(lease_ms)s::bigint, %(claimant)s::text

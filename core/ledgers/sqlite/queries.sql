@@ -248,7 +248,8 @@ WHERE key IN (SELECT value FROM json_each(:keys))
 
 -- name: pick
 -- The first jobs of each lane, then the first of them all. RETURNING promises no order: the caller sorts. What the
--- caller knows of a claimed job is not returned.
+-- caller knows of a claimed job is not returned, and what few jobs have comes as one array, NULL where there is none
+-- of it: every column costs a tenth of a microsecond.
 UPDATE fencepost_jobs
 SET
     state = 'running',
@@ -274,9 +275,14 @@ WHERE key IN (
     LIMIT :limit
 )
 RETURNING
-    key, id, version, lease_until_ms, attempts, queue, effect, priority, run_at_ms, expires_at_ms,
-    enqueued_at_ms, first_claimed_at_ms, started_at_ms, last_error, visibility_timeout_ms, max_attempts,
-    backoff_base_ms, dead_letter_retention_ms
+    key, id, version, lease_until_ms, attempts, queue, effect, priority, enqueued_at_ms, first_claimed_at_ms,
+    CASE WHEN coalesce(
+        run_at_ms, expires_at_ms, started_at_ms, last_error, visibility_timeout_ms, max_attempts, backoff_base_ms,
+        dead_letter_retention_ms
+    ) IS NOT NULL THEN json_array(
+        run_at_ms, expires_at_ms, started_at_ms, last_error, visibility_timeout_ms, max_attempts, backoff_base_ms,
+        dead_letter_retention_ms
+    ) END
 
 -- name: inputs
 SELECT id, text FROM fencepost_inputs WHERE id IN (SELECT value FROM json_each(:ids))

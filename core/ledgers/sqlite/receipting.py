@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -74,7 +73,7 @@ def _settle_new(transaction: Transaction, settlements: Sequence[Settlement], now
     versions = {item.id: item.version for item in settlements}
     if transaction.change("add_receipts", {"receipts": documents}) != len(settlements):
         raise _LookCloser
-    done = transaction.change("complete_all", {"versions": json.dumps(versions), "now_ms": now_ms})
+    done = transaction.change("complete_all", {"versions": compact(versions), "now_ms": now_ms})
     if done != len(settlements):
         raise _LookCloser
 

@@ -74,7 +74,8 @@ END
 $$;
 
 -- The first jobs of each lane, as many as its share, but for those that others are picking. RETURNING promises
--- no order: the caller sorts. What the caller knows of a claimed job is not returned.
+-- no order: the caller sorts. What the caller knows of a claimed job is not returned, and what few jobs have comes as
+-- one array, NULL where there is none of it: every column costs a tenth of a microsecond on either side.
 CREATE FUNCTION {schema}.fencepost_pick(
     asked_queues text[],
     asked_effects text[],
@@ -86,9 +87,7 @@ CREATE FUNCTION {schema}.fencepost_pick(
 )
 RETURNS TABLE (
     key bigint, id text, version bigint, lease_until_ms bigint, attempts bigint, queue text, effect text, priority integer,
-    run_at_ms bigint, expires_at_ms bigint, enqueued_at_ms bigint, first_claimed_at_ms bigint, started_at_ms bigint,
-    last_error text, visibility_timeout_ms bigint, max_attempts bigint, backoff_base_ms bigint,
-    dead_letter_retention_ms bigint
+    enqueued_at_ms bigint, first_claimed_at_ms bigint, rest text
 )
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -119,9 +118,14 @@ BEGIN
     ))
     RETURNING
         key, id::text, version::bigint, lease_until_ms::bigint, attempts::bigint, queue::text, effect::text, priority,
-        run_at_ms::bigint, expires_at_ms::bigint, enqueued_at_ms::bigint, first_claimed_at_ms::bigint,
-        started_at_ms::bigint, last_error, visibility_timeout_ms::bigint, max_attempts::bigint, backoff_base_ms::bigint,
-        dead_letter_retention_ms::bigint;
+        enqueued_at_ms::bigint, first_claimed_at_ms::bigint,
+        CASE WHEN last_error IS NOT NULL OR coalesce(
+            run_at_ms, expires_at_ms, started_at_ms, visibility_timeout_ms, max_attempts, backoff_base_ms,
+            dead_letter_retention_ms
+        ) IS NOT NULL THEN json_build_array(
+            run_at_ms, expires_at_ms, started_at_ms, last_error, visibility_timeout_ms, max_attempts, backoff_base_ms,
+            dead_letter_retention_ms
+        )::text END;
 END
 $$;
 
