@@ -19,7 +19,7 @@ from fencepost.core.worker import Worker
 from fencepost.plugins.manager import Plugins
 
 JOBS = 2_000
-SLICES = 3
+SLICES = 5
 BAR = 0.7
 TEXT = "a few words for job {n}, as short as most are"
 

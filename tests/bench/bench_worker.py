@@ -33,7 +33,7 @@ JOBS = 20_000
 PEER_JOBS = JOBS // 10
 """Peers commit once or twice for each job; a tenth of the jobs tells their rate."""
 SLEEPS = 10_000
-SLICES = 3
+SLICES = 7
 TEXT = "a few words for job {n}, as short as most are"
 
 

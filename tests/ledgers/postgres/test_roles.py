@@ -434,5 +434,6 @@ def test_the_commands_work_with_no_more_than_their_roles(roles: Roles, tmp_path:
     assert document("status", "--store", reader)["effects"][0]["words"] == 2
     document("top", "--store", reader)
     found = json.loads(fencepost("doctor", "--store", reader).stdout)
-    assert {finding["check"] for finding in found["findings"]} <= {"not-durable"}
+    # What the tests before have left may not have been vacuumed yet.
+    assert {finding["check"] for finding in found["findings"]} <= {"not-durable", "bloat"}
     assert document("queues", "pause", "default", "--store", roles.user_url("operator"), "--reason", "x")
