@@ -1,4 +1,7 @@
-"""The garbage collector while the program starts and ends: there is no garbage yet, and none that matters any more."""
+"""The garbage collector while the program starts and ends: there is no garbage yet, and none that matters any more.
+
+And while a worker goes on for months: what its start has made is no garbage, either.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,15 @@ def wait_while_starting() -> None:
         gc.callbacks.append(_go_on)
         atexit.register(gc.freeze)  # what is frozen is not looked through
         gc.set_threshold(FIRST, *USUAL[1:])
+
+
+def keep_what_start_has_made() -> None:
+    """Never look through what is there now.
+
+    A worker makes some objects for each job, and lets go of them a thousand jobs later: that has Python look through
+    everything there is, every module included, over and over. It took 6 % of the time of a quick job.
+    """
+    gc.freeze()
 
 
 def _go_on(phase: str, _: dict[str, Any]) -> None:

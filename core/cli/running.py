@@ -19,6 +19,7 @@ from ..events import Event, Observers, WorkerOptions
 from ..ledger import Ledger
 from ..turns import CrashHook
 from ..worker import Worker
+from .collector import keep_what_start_has_made
 from .output import print_document, write
 from .progress import progress
 
@@ -61,6 +62,8 @@ def run_worker(
             healthy=(lambda: None) if health_file is None else Health(health_file),
         )
         stop_on_signals(worker)
+        if not options.bounded:
+            keep_what_start_has_made()
         worker.run()
     if options.bounded:
         documents = [event.document() for event in events]

@@ -27,6 +27,7 @@ from fencepost.core.ledgers.postgres import PostgresLedger
 from fencepost.core.worker import Worker
 from fencepost.plugins.manager import Plugins
 
+from tests.bench.collecting import as_in_a_following_worker
 from tests.bench.databases import JOBS, REQUEST, count, database, fill, texts
 from tests.bench.harness import Line, medians, percentile
 from tests.bench.postgres_peers import floor, pgqueuer, procrastinate
@@ -108,8 +109,9 @@ def fencepost(server: str, folder: Path) -> float:
             ledger.counts()
             options = WorkerOptions(claimant="bench", idle_exit_s=0.0)
             worker = Worker(ledger, {"count": effect}, options, on_event=tell)
-            started = time.perf_counter()
-            worker.run()
+            with as_in_a_following_worker():
+                started = time.perf_counter()
+                worker.run()
             assert ledger.counts()["completed"] == done == JOBS
             assert len(ledger.receipts(f"job-{n}" for n in range(JOBS))) == JOBS
     return JOBS / (ended - started)

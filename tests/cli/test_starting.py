@@ -32,3 +32,15 @@ def test_garbage_is_collected_however_long_a_command_runs() -> None:
         knot: list[object] = []
         knot.append(knot)
     assert gc.get_threshold() == collector.USUAL
+
+
+def test_a_following_worker_never_looks_through_what_its_start_has_made() -> None:
+    knot: list[object] = []
+    knot.append(knot)
+    try:
+        collector.keep_what_start_has_made()
+        assert gc.get_freeze_count() > 0
+        assert not any(one is knot for one in gc.get_objects())
+    finally:
+        gc.unfreeze()
+    assert any(one is knot for one in gc.get_objects())
