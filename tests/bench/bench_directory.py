@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import statistics
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +15,8 @@ from fencepost.core import NewJob, open_ledger
 from fencepost.core.events import WorkerOptions
 from fencepost.core.worker import Worker
 from fencepost.plugins.manager import Plugins
+
+from tests.bench.harness import medians
 
 JOBS = 2_000
 SLICES = 5
@@ -85,12 +85,6 @@ def fencepost(folder: Path, jobs: int, *, bounded: bool) -> float:
     return jobs / elapsed_s
 
 
-def in_a_new_folder(measure: Callable[[Path], float]) -> float:
-    """One measurement on a store of its own."""
-    with tempfile.TemporaryDirectory(dir=".") as folder:
-        return measure(Path(folder))
-
-
 def main() -> None:
     """Measure in turns, and print the medians."""
     measures: dict[str, Callable[[Path], float]] = {
@@ -98,16 +92,12 @@ def main() -> None:
         "bounded": lambda folder: fencepost(folder, JOBS, bounded=True),
         "following": lambda folder: fencepost(folder, JOBS, bounded=False),
     }
-    found: dict[str, list[float]] = {name: [] for name in measures}
-    for _ in range(SLICES):
-        for name, measure in measures.items():
-            found[name].append(in_a_new_folder(measure))
-    medians = {name: statistics.median(rates) for name, rates in found.items()}
+    rates = medians(measures, SLICES)
     print(
         f"directory ledger, {JOBS:,} jobs through one worker (count, receipts written), medians of {SLICES}"
     )
-    for name, rate in medians.items():
-        ratio = rate / medians["floor"]
+    for name, rate in rates.items():
+        ratio = rate / rates["floor"]
         verdict = (
             ""
             if name == "floor"

@@ -57,8 +57,9 @@ class LedgerLock:
 
     def _acquire(self, timeout_s: float) -> None:
         with engine_errors(self._path):
-            if os.path.lexists(self._path) and not stat.S_ISREG(os.lstat(self._path).st_mode):
-                raise LedgerCorrupt(f"{self._path}: not a regular file; move it away")
+            with contextlib.suppress(FileNotFoundError):
+                if not stat.S_ISREG(os.lstat(self._path).st_mode):
+                    raise LedgerCorrupt(f"{self._path}: not a regular file; move it away")
             try:
                 self._file.acquire(timeout=timeout_s)
             except Timeout as error:
