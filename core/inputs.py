@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from .documents import parse
 from .errors import InvalidInput, LimitExceeded
@@ -23,8 +23,7 @@ _NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,63}", re.ASCII)
 _NAME_RULE: Final = "must match [a-z][a-z0-9-]{0,63}: a lower-case letter, then up to 63 of a-z, 0-9 and -"
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+class Input(NamedTuple):
     """The immutable text that an id permanently binds."""
 
     id: str

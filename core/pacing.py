@@ -6,7 +6,7 @@ from typing import Final
 
 from .events import WorkerOptions
 
-MAX_PREFETCH: Final = 1_000
+MAX_PREFETCH: Final = 2_000
 PREFETCH_S: Final = 0.25
 """A following worker claims ahead what it is likely to finish within this, and within an eighth of the lease."""
 MIN_FLUSH_S: Final = 0.01
@@ -25,6 +25,8 @@ class Pace:
     def __init__(self, options: WorkerOptions, *, one_at_a_time: bool) -> None:
         self._slots = 1 if one_at_a_time else options.concurrency
         self._ahead = not (options.bounded or one_at_a_time or options.delay_ms)
+        self.early = self._ahead and self._slots > 1
+        """Whether to claim while there is still something to start: other slots work on meanwhile."""
         self._horizon_s = min(PREFETCH_S, options.lease_ms / 8_000)
         self._mean_s: float | None = None
         self._target = self._slots
@@ -48,11 +50,6 @@ class Pace:
     def low(self, waiting: int) -> bool:
         """Whether it is time to claim more, with so many claimed jobs that have not been started."""
         return not self._ahead or waiting <= self._target // 2
-
-    @property
-    def early(self) -> bool:
-        """Whether to claim while there is still something to start: other slots work on meanwhile."""
-        return self._ahead and self._slots > 1
 
     def room(self, *, waiting: int, outstanding: int) -> int:
         """How many jobs to claim now; ``waiting`` of ``outstanding`` claimed ones have not been started."""

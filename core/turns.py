@@ -250,12 +250,11 @@ class Turns:
     # -- all other moves --
 
     def _move_unfinished(self, batch: list[Finish]) -> None:
-        for finish in list(batch):
+        for finish in [finish for finish in batch if not isinstance(finish[1], Finished)]:
             attempt, verdict, _ = finish
-            if not isinstance(verdict, Finished):
-                self._moved(attempt, verdict)
-                batch.remove(finish)
-                self.outstanding -= 1
+            self._moved(attempt, verdict)
+            batch.remove(finish)
+            self.outstanding -= 1
 
     def _moved(self, attempt: Attempt, verdict: Verdict) -> None:
         job, options = attempt.job, self._options

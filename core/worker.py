@@ -184,7 +184,6 @@ class Worker(Renew):
     def _slot(self) -> None:
         try:
             while (attempt := self._next()) is not None:
-                attempt.started = monotonic()
                 self._finish(attempt, self._perform(attempt))
         except BaseException as error:  # noqa: BLE001 - whatever ends a slot must end the worker, and be seen
             self.fail(error)
@@ -206,9 +205,9 @@ class Worker(Renew):
                     # What has finished must not wait for this attempt to end; without one, a slot takes the turn.
                     self._unwatched = False
                     self.news.set()
+                attempt.started = monotonic()
                 if self._still_mine(attempt):
                     return attempt
-                attempt.started = monotonic()
                 self._finish(attempt, Lost())
             elif not self._try_turn(claim=not stopping) and (stopping or not self._ready):
                 if self._over():
@@ -217,7 +216,7 @@ class Worker(Renew):
 
     def _still_mine(self, attempt: Attempt) -> bool:
         """Whether a claimed job is worth starting: one that has waited long has its lease renewed first."""
-        if self._options.bounded or attempt.waited_s() < attempt.lease_s / 2:
+        if attempt.started < attempt.deadline - attempt.lease_s / 2 or self._options.bounded:
             return True
         try:
             return self._heart.beat(attempt)
