@@ -172,6 +172,13 @@ class PostgresInspection:
                 tuple(row[0] for row in old[:5]),
                 len(old),
             )
+        if names := self._names("hidden_sessions"):
+            yield Finding(
+                "hidden-sessions",
+                "sessions of other roles that this one may not look into: old transactions among them are not named",
+                "GRANT pg_read_all_stats to the role that runs the doctor",
+                *names,
+            )
         if names := self._names("idle_slots"):
             yield Finding(
                 "idle-slots",

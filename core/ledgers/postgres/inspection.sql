@@ -106,6 +106,12 @@ FROM pg_prepared_xacts
 WHERE database = current_database() AND prepared < clock_timestamp() - %(old_ms)s * interval '1 millisecond'
 ORDER BY 2 DESC
 
+-- name: hidden_sessions
+-- Who has sessions here of which this role may not see more than that they are there.
+SELECT DISTINCT usename::text FROM pg_stat_activity
+WHERE datname = current_database() AND query = '<insufficient privilege>'
+ORDER BY 1
+
 -- name: idle_slots
 SELECT slot_name FROM pg_replication_slots
 WHERE NOT active AND (xmin IS NOT NULL OR catalog_xmin IS NOT NULL)

@@ -417,6 +417,19 @@ def test_who_may_make_nothing_is_told_so_and_makes_nothing(roles: Roles, sql: Sq
         sql(f"DROP SCHEMA {empty} CASCADE")
 
 
+def test_a_doctor_that_may_not_look_into_other_sessions_says_so(
+    roles: Roles, ledger: Ledger, sql: Sql
+) -> None:
+    def checks() -> dict[str, tuple[str, ...]]:
+        with open_inspection(roles.user_url("reader")) as inspection:
+            return {finding.check: finding.ids for finding in inspection.findings()}
+
+    me = sql("SELECT current_user::text")[0][0]
+    assert "hidden-sessions" not in checks()
+    sql(f"REVOKE pg_read_all_stats FROM {roles.role('reader')}")
+    assert me in checks()["hidden-sessions"]
+
+
 # -- the commands --
 
 
