@@ -42,7 +42,7 @@ LAYERS: list[tuple[str, set[str]]] = [
     ("core.fields", {"core.job"}),
     ("core.policy", {"core.job"}),
     ("core.filters", {"core.job"}),
-    ("core.arguments", {"core.errors", "core.inputs", "core.job"}),
+    ("core.arguments", {"core.errors", "core.inputs", "core.job", "core.receipts"}),
     ("core.overview", {"core.job"}),
     ("core.inspection", {"core.inputs", "core.job", "core.receipts"}),
     ("core.inputs", {"core.documents", "core.errors", "core.job"}),
