@@ -82,10 +82,7 @@ class Turns:
             settled, jobs = self._ledger.settle(settlements, now_ms=self._options.now_ms), []
         self.outstanding += len(jobs) - len(batch)
         for (attempt, verdict, _), answer in zip(batch, settled, strict=True):
-            if answer.completed and not answer.reused and isinstance(verdict, Finished):
-                self._completed(attempt.job, verdict, verdict.reused)
-            else:
-                self._settled(attempt, verdict, answer)
+            self._settled(attempt, verdict, answer)
         batch.clear()
         self.looked = request is not None and all(answer.completed for answer in settled)
         if request is not None and self.looked and self.fault is None:

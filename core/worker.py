@@ -236,10 +236,10 @@ class Worker(Renew):
 
     def _finish(self, attempt: Attempt, verdict: Verdict) -> None:
         finished_at = monotonic()
-        if not self._finished:
+        self._finished.append((attempt, verdict, finished_at - attempt.started))
+        if len(self._finished) == 1:  # looked at afterwards: a turn may have taken those before it meanwhile
             self._first_finish = finished_at
             self._unwatched = True
-        self._finished.append((attempt, verdict, finished_at - attempt.started))
         if self._resting and not self._turning.locked():  # the end of a turn wakes a slot anyway
             with self._changed:
                 self._changed.notify()
@@ -319,9 +319,11 @@ class Worker(Renew):
                     self._changed.notify_all() if self._turns.over or self.stopping else self._changed.notify()
 
     def _turn(self, *, claim: bool) -> bool:
+        self._unwatched = False  # before the batch is taken: what finishes from here on says so by itself
         batch = [self._finished.popleft() for _ in range(len(self._finished))]
-        self._first_finish = monotonic()
-        self._unwatched = bool(self._finished)
+        if self._finished:
+            self._first_finish = monotonic()
+            self._unwatched = True
         if not batch and (self._dry or not claim or not self._turns.may_claim):
             return False
         self._turn_count += 1
@@ -330,6 +332,7 @@ class Worker(Renew):
             claimed = self._turns.take(batch, claim=claim, waiting=len(self._ready))
         except (LedgerBusy, LedgerFailed) as error:
             self._finished.extendleft(reversed(batch))
+            self._unwatched = True
             self._outage(error)
             return False
         if self._outages:

@@ -90,19 +90,11 @@ class ChosenEffect:
 
     def outcome(self, text: str) -> Mapping[str, JSON]:
         """The outcome of a pure effect; what the effect raises is passed on."""
-        hook = self._hooks.effect_outcome
-        found = self._guarded(hook, text=text) if self._has_secrets else hook(text=text, info=self.info)
-        return cast(Mapping[str, JSON], found)
+        return cast(Mapping[str, JSON], self._guarded(self._hooks.effect_outcome, text=text))
 
     def apply(self, request: EffectRequest) -> Mapping[str, JSON]:
         """Do the work; what the effect raises is passed on, without secrets."""
-        hook = self._hooks.effect_apply
-        found = (
-            self._guarded(hook, request=request)
-            if self._has_secrets
-            else hook(request=request, info=self.info)
-        )
-        return cast(Mapping[str, JSON], found)
+        return cast(Mapping[str, JSON], self._guarded(self._hooks.effect_apply, request=request))
 
     def reconcile(self, request: EffectRequest) -> Reconciled:
         """Ask the receiver.
@@ -110,12 +102,7 @@ class ChosenEffect:
         Raises:
             PluginError: the effect answered with something else than Applied, NotApplied or Unknown.
         """
-        hook = self._hooks.effect_reconcile
-        answer = (
-            self._guarded(hook, request=request)
-            if self._has_secrets
-            else hook(request=request, info=self.info)
-        )
+        answer = self._guarded(self._hooks.effect_reconcile, request=request)
         if isinstance(answer, Applied):
             return Applied(self.redactor.value(answer.outcome)) if self._has_secrets else answer
         if isinstance(answer, NotApplied | Unknown):
@@ -137,7 +124,8 @@ class ChosenEffect:
             _log.warning("effect_close of the effect %r failed", self.info.name, exc_info=cause)
 
     def _guarded(self, call: Callable[..., Any], **arguments: Any) -> Any:
-        """Call the hook of an effect that has secrets: none of them in what it logs, returns or raises."""
+        if not self._has_secrets:
+            return call(**arguments, info=self.info)
         request = arguments.get("request")
         if isinstance(request, EffectRequest):
             request.log = self.redactor.log(request.log)

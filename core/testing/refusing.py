@@ -56,7 +56,9 @@ WRONG: dict[str, Callable[[Any], Any]] = {
         [Settlement("a", 1, Receipt("a", "00", {"effect": "x"}))]
     ),
     "settled by another's receipt": lambda it: it.settle([Settlement("a", 1, Receipt("b", "00", {}))]),
-    "settled under a fence as text": lambda it: it.settle([Settlement("a", "1", Receipt("a", "00", {}))]),  # type: ignore[arg-type]
+    "settled under a fence as text": lambda it: it.settle(
+        [Settlement._make(("a", "1", Receipt("a", "00", {})))]
+    ),
     "settled by what is no settlement": lambda it: it.settle([("a", 1, Receipt("a", "00", {}))]),
     "settled by another's receipt while claiming": lambda it: it.settle_and_claim(
         [Settlement("a", 1, Receipt("b", "00", {}))],

@@ -12,13 +12,11 @@ import os
 import random
 import resource
 import sqlite3
-import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +28,7 @@ from fencepost.core.worker import Worker
 from fencepost.plugins.manager import Plugins
 
 from tests.bench.collecting import as_in_a_following_worker
+from tests.bench.harness import medians
 
 JOBS = 20_000
 PEER_JOBS = JOBS // 10
@@ -241,16 +240,6 @@ def sleeping_jobs(folder: Path) -> float:
     fill(store, SLEEPS, effect="sleep")
     with open_ledger(store) as ledger:
         return work_off(ledger, Sleeper(), SLEEPS, concurrency=8)
-
-
-def medians(measures: dict[str, Callable[[Path], float]], slices: int) -> dict[str, float]:
-    """Run every measure so often, in shuffled order, each in a folder of its own."""
-    found: dict[str, list[float]] = {name: [] for name in measures}
-    for _ in range(slices):
-        for name in random.sample(sorted(measures), len(measures)):
-            with tempfile.TemporaryDirectory(dir=".") as folder:
-                found[name].append(measures[name](Path(folder)))
-    return {name: statistics.median(rates) for name, rates in found.items()}
 
 
 IDLE_S = 10.0

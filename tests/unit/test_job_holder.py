@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from fencepost.core import job as rules
@@ -50,7 +51,7 @@ MOVES: dict[str, Move] = {
 }
 
 # The column "to", "version", "attempts" and "also" of the table, as the fields that a granted move changes.
-CHANGES: dict[str, dict[str, object]] = {
+CHANGES: dict[str, dict[str, Any]] = {
     "begin": {"started_at_ms": NOW},
     "heartbeat": {"lease_until_ms": NOW + 500},
     "complete": {"state": "completed", "lease_until_ms": 0, "completed_at_ms": NOW},
@@ -70,7 +71,7 @@ CHANGES: dict[str, dict[str, object]] = {
 
 @pytest.mark.parametrize("move", MOVES)
 def test_a_holder_moves_its_job_as_the_table_says(move: str) -> None:
-    assert MOVES[move](FULL, 7) == FULL._replace(**CHANGES[move])  # type: ignore[arg-type]
+    assert MOVES[move](FULL, 7) == FULL._replace(**CHANGES[move])
 
 
 @pytest.mark.parametrize("move", MOVES)
@@ -92,7 +93,7 @@ def test_a_job_that_has_started_may_do_all_but_be_released(move: str) -> None:
     if move == "release":
         assert moved is None
     else:
-        assert moved == started._replace(**CHANGES[move])  # type: ignore[arg-type]
+        assert moved == started._replace(**CHANGES[move])
 
 
 @pytest.mark.parametrize("move", MOVES)

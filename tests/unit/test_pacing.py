@@ -31,7 +31,7 @@ def test_a_worker_that_is_bounded_or_stalls_or_crashes_claims_what_a_slot_can_st
 def test_a_following_worker_doubles_what_it_claims_while_jobs_are_quick() -> None:
     quick = pace()
     rooms = []
-    for _ in range(13):
+    for _ in range(12):
         rooms.append(room(quick))
         quick.took([0.0001])
     assert rooms[:5] == [1, 2, 4, 8, 16]
@@ -40,14 +40,14 @@ def test_a_following_worker_doubles_what_it_claims_while_jobs_are_quick() -> Non
 
 def test_nothing_is_claimed_ahead_of_slow_jobs() -> None:
     slow = pace(concurrency=4)
-    for _ in range(13):
+    for _ in range(12):
         slow.took([5.0])
     assert room(slow) == 4
 
 
 def test_what_is_claimed_ahead_will_be_finished_within_an_eighth_of_the_lease() -> None:
     short = pace(lease_ms=80)
-    for _ in range(13):
+    for _ in range(12):
         short.took([0.001])
     assert room(short) == 10
 
