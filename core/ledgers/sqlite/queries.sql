@@ -285,7 +285,9 @@ RETURNING
     ) END
 
 -- name: inputs
-SELECT id, text FROM fencepost_inputs WHERE id IN (SELECT value FROM json_each(:ids))
+-- Joined, because an IN list would first be made a table of its own: that is a quarter of the time.
+SELECT input.id, input.text FROM json_each(:ids) AS wanted CROSS JOIN fencepost_inputs AS input
+WHERE input.id = wanted.value
 
 -- name: input
 SELECT text FROM fencepost_inputs WHERE id = ?
@@ -301,7 +303,8 @@ WHERE NOT EXISTS (SELECT 1 FROM fencepost_inputs AS input WHERE input.id = recor
 LIMIT 1
 
 -- name: receipts
-SELECT id, receipt FROM fencepost_effects WHERE id IN (SELECT value FROM json_each(:ids))
+SELECT receipt.id, receipt.receipt FROM json_each(:ids) AS wanted CROSS JOIN fencepost_effects AS receipt
+WHERE receipt.id = wanted.value
 
 -- == while a claim holds the job ==
 
@@ -321,11 +324,13 @@ UPDATE fencepost_jobs SET state = 'completed', lease_until_ms = 0, completed_at_
 WHERE id = ?1 AND version = ?2 AND state = 'running' AND lease_until_ms > ?3
 
 -- name: complete_all
--- Of a JSON object from ids to versions.
+-- Of a JSON object from ids to versions. Not UPDATE FROM, which copies every row that it is to write first.
 UPDATE fencepost_jobs SET state = 'completed', lease_until_ms = 0, completed_at_ms = :now_ms
-FROM json_each(:versions) AS settled
-WHERE fencepost_jobs.id = settled.key AND version = settled.value
-    AND state = 'running' AND lease_until_ms > :now_ms
+WHERE key IN (
+    SELECT job.key FROM json_each(:versions) AS settled CROSS JOIN fencepost_jobs AS job
+    WHERE job.id = settled.key AND job.version = settled.value
+        AND job.state = 'running' AND job.lease_until_ms > :now_ms
+)
 
 -- == every other move ==
 
