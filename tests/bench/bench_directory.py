@@ -19,7 +19,7 @@ from fencepost.plugins.manager import Plugins
 from tests.bench.harness import medians
 
 JOBS = 2_000
-SLICES = 5
+SLICES = 9
 BAR = 0.7
 TEXT = "a few words for job {n}, as short as most are"
 
