@@ -23,7 +23,7 @@ from .effect import Applied, Effect, EffectRequest, Unknown
 from .errors import FencepostError, Hold, LeaseLost, Reject, Retry
 from .inputs import Input
 from .job import DEFAULT_EFFECT, Job
-from .receipts import Receipt, check_outcome, conflict
+from .receipts import Receipt, conflict, own_outcome
 from .texts import storable
 
 MAX_FRAMES: Final = 12
@@ -166,7 +166,8 @@ def perform(attempt: Attempt, renew: Renew) -> Verdict:
     except Retry as signal:
         return Failed(describe(signal), after_s=signal.after_s, unknown=asking)
     except Reject as signal:
-        return Rejected(describe(signal))
+        # A receiver that could not be asked leaves it unknown whether the effect was applied.
+        return Failed(describe(signal), unknown=True) if asking else Rejected(describe(signal))
     except Hold as signal:
         return Parked(describe(signal))
     except BaseException as error:  # noqa: BLE001 - whatever an author's code raises is a failed attempt
@@ -190,7 +191,7 @@ class Renew:
 def receipt_of(job: Job, digest: str, effect: Effect, outcome: Mapping[str, JSON]) -> Receipt:
     """The receipt of an outcome. The default effect's carries neither its name nor a version."""
     version = None if job.effect == DEFAULT_EFFECT else effect.info.version
-    return Receipt(job.id, digest, check_outcome(outcome), job.effect, version)
+    return Receipt(job.id, digest, own_outcome(outcome), job.effect, version)
 
 
 def examine(job: Job, found: Input, stored: Receipt, effect: Effect) -> Verdict:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
@@ -48,7 +49,7 @@ def copy_ledger(
         Unsupported, LimitExceeded: the destination cannot keep all of it; none of it was stored there.
         IdentityConflict: the destination holds something else than a part of this copy.
     """
-    if source.location == destination.location:
+    if _is_same(source.location, destination.location):
         raise InvalidInput(f"{source.location} cannot be copied to itself: name another destination")
     sealed_for = destination.sealed_for()
     if sealed_for is not None:
@@ -72,6 +73,11 @@ def copy_ledger(
     for schedule in schedules:
         _register(destination, schedule)
     return Copied(passed, new, len(schedules), len(paused))
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Whether both name the same ledger, be it by a link: sealed for itself, it would never be of use again."""
+    return one == other or (os.path.exists(one) and os.path.exists(other) and os.path.samefile(one, other))
 
 
 def _check(source: Ledger, destination: Ledger) -> None:

@@ -70,7 +70,9 @@ def parse(data: bytes, *, what: str, max_bytes: int = MAX_DOCUMENT_BYTES) -> obj
         LimitExceeded: more than ``max_bytes``.
     """
     if len(data) > max_bytes:
-        raise LimitExceeded(f"{what}: {len(data):,} bytes, at most {max_bytes:,} are allowed in one document")
+        raise LimitExceeded(
+            f"{what}: more than {max_bytes:,} bytes, the most that is allowed in one document"
+        )
     if data.startswith(BOM):
         raise InvalidInput(f"{what}: starts with a byte order mark; save it as UTF-8 without BOM")
     if not data or data.isspace():

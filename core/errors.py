@@ -26,6 +26,8 @@ A message says what is wrong, where, and what to do next.
 
 from __future__ import annotations
 
+from typing import Final
+
 
 class FencepostError(Exception):
     """The root of the tree above."""
@@ -87,15 +89,31 @@ class EffectNotFound(PluginError):
     """No loaded plugin has an effect of that name."""
 
 
+MAX_RETRY_S: Final = 10 * 365 * 86_400
+"""Whoever asks for more has computed it wrongly."""
+
+
 class Signal(FencepostError):
     """What an effect raises to say how its job goes on; never an error of the program."""
 
 
 class Retry(Signal):
-    """Not applied; try again ``after_s`` seconds from now, or after the usual backoff if None."""
+    """Not applied; try again ``after_s`` seconds from now, or after the usual backoff if None.
+
+    Raises:
+        TypeError: ``after_s`` is no number: a ``Retry-After`` header must be read first, it may also be a date.
+        ValueError: not finite, or more than ten years.
+    """
 
     def __init__(self, reason: str = "the effect asked for a retry", *, after_s: float | None = None) -> None:
         super().__init__(reason)
+        if after_s is not None:
+            if isinstance(after_s, bool) or not isinstance(after_s, int | float):
+                raise TypeError(f"Retry: after_s must be a number of seconds, not {after_s!r:.40}")
+            if not -MAX_RETRY_S <= after_s <= MAX_RETRY_S:  # which NaN is not either
+                raise ValueError(
+                    f"Retry: after_s is {after_s!r:.40}, at most {MAX_RETRY_S:,} can be waited for"
+                )
         self.after_s = after_s
 
 

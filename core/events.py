@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
 from .errors import InvalidInput
-from .inputs import MAX_INT, NewJob, check_int, check_name
+from .inputs import MAX_INT, NewJob, check_int, check_name, check_seconds
 from .job import MAX_CLAIM, Job
 from .policy import DEFAULT_LEASE_MS, DEFAULT_MAX_ATTEMPTS
 from .receipts import Receipt
@@ -76,9 +76,7 @@ class WorkerOptions:
         if self.queues is not None and not self.queues:
             raise InvalidInput("a worker needs at least one queue; leave queues out to serve all")
         for what in ("timeout_s", "idle_exit_s", "grace_s", "sweep_every_s"):
-            value = getattr(self, what)
-            if value is not None and value < 0:
-                raise InvalidInput(f"{what} is {value}, it must be 0 or more")
+            check_seconds(getattr(self, what), what)
 
     @property
     def bounded(self) -> bool:

@@ -52,7 +52,7 @@ class Heart:
         self._attempts[id(attempt)] = attempt
         if attempt.next_beat < self._next_look:
             with self._changed:
-                self._next_look = attempt.next_beat
+                self._next_look = min(self._next_look, attempt.next_beat)
                 self._changed.notify()
 
     def remove(self, attempt: Attempt) -> None:

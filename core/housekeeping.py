@@ -48,8 +48,8 @@ class Housekeeper:
             give_up_at = float("inf")
             while any(slot.is_alive() for slot in slots):
                 if self._worker.stopping and give_up_at == float("inf"):
-                    self._worker.hand_back()
                     give_up_at = monotonic() + self._options.grace_s
+                    self._worker.hand_back()
                 if monotonic() >= give_up_at:
                     self._leave_running()
                     break
@@ -61,9 +61,14 @@ class Housekeeper:
 
     def _look(self) -> None:
         worker, options = self._worker, self._options
-        if worker.news.wait(LOOK_S):
-            worker.news.clear()
-            worker.flush()
+        worker.news.wait(LOOK_S)
+        worker.news.clear()
+        worker.flush()  # without news, too: what an outage kept from being settled is news to nobody
+        for attempt in worker.running():
+            if not attempt.lost and monotonic() >= attempt.deadline:
+                # The heartbeats' thread says so itself, unless it hangs in the ledger.
+                worker.give_up(attempt)
+                _log.error("%s: the lease ended without a heartbeat reaching the ledger", attempt.job.id)
         if options.timeout_s is not None:
             for attempt in worker.running():
                 if not attempt.lost and monotonic() - attempt.started >= options.timeout_s:
@@ -75,7 +80,7 @@ class Housekeeper:
                     )
         if not worker.stopping:
             if not options.bounded:
-                worker.hand_back(waiting_s=options.lease_ms / 3_000)
+                worker.hand_back(of_lease=1 / 3)
             idle = worker.idle_since
             if (
                 options.idle_exit_s is not None
@@ -104,6 +109,7 @@ def _sweep_and_fire(ledger: Ledger, options: WorkerOptions, ended: threading.Eve
     """
     next_sweep = monotonic()
     scheduling = options.schedules and ledger.capabilities.has_schedules
+    failures = 0
     while True:
         nap_s = MAX_SCHEDULE_NAP_S
         try:
@@ -114,8 +120,14 @@ def _sweep_and_fire(ledger: Ledger, options: WorkerOptions, ended: threading.Eve
                 next_sweep = monotonic() + options.sweep_every_s
                 if swept.expired or swept.purged:
                     _log.info("swept: %d expired, %d purged", swept.expired, swept.purged)
+            failures = 0
         except LedgerError as error:
-            _log.warning("sweeps and schedules wait for the ledger: %s", error)
+            if not failures:
+                _log.warning("sweeps and schedules wait for the ledger: %s", error)
+            failures += 1
+            if ended.wait(min(MAX_SCHEDULE_NAP_S, 0.1 * 2 ** min(failures, 10))):
+                return
+            continue
         if ended.wait(max(0.01, min(nap_s, next_sweep - monotonic()))):
             return
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeGuard
 
-from .documents import JSON, canonical, compact
+from .documents import JSON, canonical, compact, parse
 from .errors import InvalidInput, LimitExceeded, ReceiptConflict
 from .inputs import MAX_INT, check_name, is_name
 from .job import DEFAULT_EFFECT
@@ -14,6 +14,9 @@ from .job import DEFAULT_EFFECT
 MAX_OUTCOME_BYTES: Final = 64 * 1024
 RESERVED: Final = frozenset({"id", "input_sha256", "effect", "effect_version"})
 """Keys of a receipt that belong to Fencepost; no outcome may use them."""
+
+MAX_OUTCOME_DEPTH: Final = 100
+"""Well below what an encoder can follow, so that no ledger fails on what an attempt has accepted."""
 
 _PLAIN_KEYS: Final = 32
 _PLAIN_CHARACTERS: Final = 128
@@ -172,7 +175,7 @@ def check_outcome(value: object) -> dict[str, JSON]:
     """Return the outcome of an effect if it can stand in a receipt.
 
     Raises:
-        InvalidInput: not a JSON object, or it uses a reserved key.
+        InvalidInput: not a JSON object, it uses a reserved key, or it is nested more than 100 deep.
         LimitExceeded: more than 64 KiB as JSON.
     """
     if _is_plain(value):
@@ -187,6 +190,18 @@ def check_outcome(value: object) -> dict[str, JSON]:
             f"an effect's outcome has {size:,} bytes, at most {MAX_OUTCOME_BYTES:,} are allowed"
         )
     return outcome
+
+
+def own_outcome(value: object) -> dict[str, JSON]:
+    """A copy of an effect's outcome, which the effect can no longer change; what ``check_outcome`` refuses, it does.
+
+    A receipt is stored a while after its effect returned, which may use the same dict for its next job.
+    """
+    if _is_plain(value):
+        return dict(value)
+    copy = parse(compact(check_outcome(value)).encode("utf-8"), what="an effect's outcome")
+    assert isinstance(copy, dict), "an outcome is an object"
+    return copy
 
 
 def _is_plain(value: object) -> TypeGuard[dict[str, JSON]]:
@@ -214,24 +229,23 @@ def _check_shape(value: object) -> dict[str, JSON]:
         raise InvalidInput(f"an effect's outcome must be a JSON object (a dict), not {type(value).__name__}")
     if not value.keys().isdisjoint(RESERVED):
         raise InvalidInput(f"an effect's outcome may not use the key {sorted(RESERVED & value.keys())[0]!r}")
-    try:
-        _check_keys(value)
-    except RecursionError as error:
-        raise InvalidInput(f"an effect's outcome is not JSON: {error}") from error
+    _check_keys(value, 1)
     return value
 
 
-def _check_keys(value: object) -> None:
+def _check_keys(value: object, depth: int) -> None:
     """Refuse keys that the encoder would turn into strings: what is stored would not be what was given."""
+    if depth > MAX_OUTCOME_DEPTH:
+        raise InvalidInput(f"an effect's outcome is not JSON: nested more than {MAX_OUTCOME_DEPTH} deep")
     if isinstance(value, dict):
         for key, member in value.items():
             if not isinstance(key, str):
                 raise InvalidInput(f"an effect's outcome has the key {key!r:.40}, which is no string")
             if not isinstance(member, (str, int)):
-                _check_keys(member)
+                _check_keys(member, depth + 1)
     elif isinstance(value, (list, tuple)):
         for member in value:
-            _check_keys(member)
+            _check_keys(member, depth + 1)
 
 
 def conflict(stored: Receipt, expected: Receipt) -> ReceiptConflict:

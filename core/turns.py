@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from .attempts import Attempt, Broken, Failed, Finished, Lost, Parked, Rejected, Verdict, examine
 from .effect import Effect
-from .errors import FencepostError, LeaseLost, LedgerCorrupt, LedgerError
+from .errors import FencepostError, LeaseLost, LedgerBusy, LedgerCorrupt, LedgerError, LedgerFailed
 from .events import Event, Observers, WorkerOptions
 from .job import COMPLETED, DEAD, HELD, QUEUED, ClaimRequest, Job, lease_of, limit_of
 from .ledger import Ledger
@@ -92,16 +92,23 @@ class Turns:
             self.over = True
         return [self._attempt(job, sent) for job in jobs]
 
-    def release(self, attempt: Attempt) -> None:
-        """Hand back a claimed job that was not started."""
-        self.outstanding -= 1
+    def release(self, attempts: list[Attempt]) -> None:
+        """Hand back claimed jobs that were not started; at the first error the rest is left to lapse."""
+        self.outstanding -= len(attempts)
         if self._left is not None:
-            self._left += 1
-        job = attempt.job
-        try:
-            self._ledger.release(job.id, job.version, now_ms=self._options.now_ms)
-        except LedgerError as error:
-            _log.warning("%s: could not be handed back, its lease will lapse: %s", job.id, error)
+            self._left += len(attempts)
+        for done, attempt in enumerate(attempts):
+            job = attempt.job
+            try:
+                self._ledger.release(job.id, job.version, now_ms=self._options.now_ms)
+            except LedgerError as error:
+                # Each of the rest would wait for the ledger as long again.
+                _log.warning(
+                    "%d jobs could not be handed back, their leases will lapse: %s",
+                    len(attempts) - done,
+                    error,
+                )
+                return
 
     # -- reading --
 
@@ -168,7 +175,12 @@ class Turns:
             if room - len(found) < 1:
                 break
             request = self._claim_request(room - len(found), (queue,))
-            found += self._ledger.settle_and_claim([], request, now_ms=self._options.now_ms)[1]
+            try:
+                found += self._ledger.settle_and_claim([], request, now_ms=self._options.now_ms)[1]
+            except (LedgerBusy, LedgerFailed) as error:
+                # What the other queues gave is claimed and must be worked on; the next turn meets the error again.
+                _log.debug("the queue %r is claimed from by the next turn: %s", queue, error)
+                break
         self.outstanding += len(found)
         return found
 

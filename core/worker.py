@@ -167,17 +167,23 @@ class Worker(Renew):
         if low or self._waited():
             self._try_turn(claim=low)
 
-    def hand_back(self, *, waiting_s: float = 0.0) -> None:
-        """Release claimed jobs that have not started and have waited so long; their attempt is not counted."""
-        if not self._ready or self._ready[0].waited_s() < waiting_s:
+    def hand_back(self, *, of_lease: float = 0.0) -> None:
+        """Release claimed jobs that have not started and have waited such a part of their lease.
+
+        Their attempt is not counted. Where the ledger cannot be reached, the leases of the rest lapse by themselves.
+        """
+        if not any(attempt.waited_s() >= of_lease * attempt.lease_s for attempt in self._ready.copy()):
             return
         with self._turning:
-            waiting = [attempt for _ in range(len(self._ready)) if (attempt := self._pop()) is not None]
-            for attempt in waiting:
-                if attempt.waited_s() < waiting_s:
-                    self._ready.append(attempt)
+            handed_back = []
+            for _ in range(len(self._ready)):
+                if (attempt := self._pop()) is None:
+                    break
+                if attempt.waited_s() >= of_lease * attempt.lease_s:
+                    handed_back.append(attempt)
                 else:
-                    self._turns.release(attempt)
+                    self._ready.append(attempt)
+            self._turns.release(handed_back)
 
     # -- a slot --
 
@@ -237,7 +243,9 @@ class Worker(Renew):
     def _finish(self, attempt: Attempt, verdict: Verdict) -> None:
         finished_at = monotonic()
         self._finished.append((attempt, verdict, finished_at - attempt.started))
-        if len(self._finished) == 1:  # looked at afterwards: a turn may have taken those before it meanwhile
+        if (
+            len(self._finished) == 1
+        ):  # two slots at once may both see two: the housekeeper looks again by itself
             self._first_finish = finished_at
             self._unwatched = True
         if self._resting and not self._turning.locked():  # the end of a turn wakes a slot anyway
@@ -371,6 +379,7 @@ class Worker(Renew):
         """The ledger cannot be used now: a following worker says so once, and tries again after a growing nap."""
         if self._options.bounded or isinstance(error, LedgerSealed):
             raise error
+        self.idle_since = None  # there may be work that cannot be seen now
         if not self._outages:
             _log.error("the ledger cannot be used; claiming nothing until it can: %s", error)
         self._outages += 1

@@ -61,7 +61,7 @@ class ChosenEffect:
         self._open = True
         try:
             self._hooks.effect_configure(settings=settings, info=info)
-        except Exception as error:  # noqa: BLE001 - an author's code: the user is told whose it is
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - an author's code: the user is told whose it is
             cause = self.redactor.error(error)
             detail = str(cause) if isinstance(cause, FencepostError) else f"{type(cause).__name__}: {cause}"
             raise PluginError(f"the effect {info.name!r} cannot be set up: {detail}") from cause
@@ -78,7 +78,7 @@ class ChosenEffect:
         """
         try:
             self._hooks.effect_validate(text=text, info=self.info)
-        except Exception as error:  # noqa: BLE001 - an author's code: told apart, never swallowed
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - an author's code: told apart, never swallowed
             cause = self.redactor.error(error)
             if isinstance(cause, FencepostError):
                 raise cause from None
@@ -105,7 +105,9 @@ class ChosenEffect:
         answer = self._guarded(self._hooks.effect_reconcile, request=request)
         if isinstance(answer, Applied):
             return Applied(self.redactor.value(answer.outcome)) if self._has_secrets else answer
-        if isinstance(answer, NotApplied | Unknown):
+        if isinstance(answer, Unknown):
+            return Unknown(self.redactor.value(answer.reason)) if self._has_secrets else answer
+        if isinstance(answer, NotApplied):
             return answer
         raise PluginError(
             f"effect_reconcile of the effect {self.info.name!r} returned {type(answer).__name__}; it must "
@@ -119,7 +121,7 @@ class ChosenEffect:
         self._open = False
         try:
             self._hooks.effect_close()
-        except Exception as error:  # noqa: BLE001 - the work is done, nothing that fails now may undo it
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - the work is done, nothing may undo it now
             cause = self.redactor.error(error)
             _log.warning("effect_close of the effect %r failed", self.info.name, exc_info=cause)
 

@@ -76,7 +76,8 @@ def effect_validate(text: str, info: EffectInfo) -> None:
 def effect_outcome(text: str, info: EffectInfo) -> Mapping[str, JSON]:  # type: ignore[empty-body]
     """Compute the outcome of a pure effect: no side effect, and the same answer whenever it is asked.
 
-    The answer is a JSON object of at most 64 KiB, without the keys id, input_sha256, effect, effect_version.
+    The answer is a JSON object (a dict) of at most 64 KiB, nested at most 100 deep, without the keys id,
+    input_sha256, effect, effect_version.
 
     Called: once for each attempt, and once more where a receipt is checked.
     Thread: any of the worker's.
@@ -91,7 +92,8 @@ def effect_outcome(text: str, info: EffectInfo) -> Mapping[str, JSON]:  # type: 
 def effect_apply(request: EffectRequest, info: EffectInfo) -> Mapping[str, JSON]:  # type: ignore[empty-body]
     """Do the work of an acting effect, and say what was done.
 
-    The answer is a JSON object of at most 64 KiB, without the keys id, input_sha256, effect, effect_version; it
+    The answer is a JSON object (a dict) of at most 64 KiB, nested at most 100 deep, without the keys id,
+    input_sha256, effect, effect_version; it
     becomes the receipt. It should hold nothing that would differ if the work were found done already.
 
     Called: once for each attempt that finds no receipt; for ``probed`` only after ``effect_reconcile`` said no,

@@ -208,7 +208,7 @@ def _load(found: Found, blocked: Collection[str]) -> Loaded:
             info = check_effect(relay.effect_info(), hooks)
     except PluginError as error:
         return Loaded(found, "broken", str(error), plugin, hooks)
-    except Exception as error:  # noqa: BLE001 - effect_info is an author's code too
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - effect_info is an author's code too
         return Loaded(found, "broken", f"effect_info failed: {type(error).__name__}: {error}", plugin, hooks)
     return Loaded(found, "loaded", "", plugin, hooks, info)
 

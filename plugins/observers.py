@@ -77,5 +77,5 @@ class Observers:
         for name, implementation in self._told[hook]:
             try:
                 implementation.function(*(what[argument] for argument in implementation.argnames))
-            except Exception:  # noqa: BLE001 - an observer's fault is its own, the job goes on
+            except (Exception, SystemExit):  # noqa: BLE001 - an observer's fault is its own, the job goes on
                 _log.exception("the plugin %r failed in %s; the job goes on", name, hook)

@@ -53,7 +53,7 @@ class Redactor:
         An exception that makes up its message from something else than its arguments gives way to a plain one.
         """
         for link in _chain(error):
-            link.args = tuple(self.text(part) if isinstance(part, str) else part for part in link.args)
+            link.args = tuple(map(self._argument, link.args))
             if getattr(link, "__notes__", None):
                 link.__notes__ = [self.text(note) for note in link.__notes__]
             if any(self.text(shown) != shown for shown in (str(link), repr(link))):
@@ -61,6 +61,12 @@ class Redactor:
                 plain.__suppress_context__ = True
                 return plain
         return error
+
+    def _argument(self, part: object) -> object:
+        """An argument of an exception: one that shows a secret gives way to its text, so that the class can stay."""
+        if all(self.text(shown) == shown for shown in (str(part), repr(part))):
+            return part
+        return self.text(str(part))
 
     def filter(self) -> logging.Filter:
         """For a log handler: it lets every record pass, without any of the secrets."""
@@ -97,7 +103,11 @@ class _RedactingLog(logging.LoggerAdapter[Any]):
         text = str(msg)
         if args:
             named = len(args) == 1 and isinstance(args[0], Mapping) and args[0]
-            text = text % (args[0] if named else args)
+            try:
+                text = text % (args[0] if named else args)
+            except (TypeError, ValueError, KeyError) as error:
+                # As with any logger, a wrong format is no reason for the work to fail.
+                text = f"{text} {args!r} (a wrong format: {error})"
         failure = kwargs.get("exc_info")
         if isinstance(failure, BaseException):
             kwargs["exc_info"] = self._redactor.error(failure)

@@ -6,7 +6,7 @@ The first that gives a setting wins, in this order: ``--set``, the file, the env
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
@@ -101,12 +101,24 @@ def resolve(
 
 
 def secrets_of(info: EffectInfo, values: Mapping[str, Any]) -> list[str]:
-    """The values that must never be shown."""
+    """The values that must never be shown; of a table or a list its strings, too."""
     return [
-        str(values[key])
+        shown
         for key, setting in info.settings.items()
         if setting.secret and values.get(key) is not None
+        for shown in (str(values[key]), *_strings(values[key]))
     ]
+
+
+def _strings(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for member in value.values():
+            yield from _strings(member)
+    elif isinstance(value, list | tuple):
+        for member in value:
+            yield from _strings(member)
 
 
 def from_table(table: object, *, origin: str) -> dict[str, dict[str, Given]]:

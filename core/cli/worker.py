@@ -143,8 +143,8 @@ def worker(
     clock = wall_ms if logical_ms is None else logical(logical_ms)
     with documents_only() as out:
         effects = Effects(configured, settings=set_, modules=plugin, blocked=no_plugin, wanted=effect)
-        chosen = {name: effects.choose(name) for name in effect} if effect else effects.choose_all()
         try:
+            chosen = {name: effects.choose(name) for name in effect} if effect else effects.choose_all()
             with open_ledger(configured.store if store is None else store, clock=clock) as ledger:
                 run_worker(
                     ledger,

@@ -51,7 +51,8 @@ def examine(
             Finding(
                 "sealed",
                 f"this ledger was sealed for {destination}",
-                "use that one, and keep or delete this one",
+                "use that one once the copy has ended, which `fencepost copy` says (it may be run again); then keep or "
+                "delete this one",
             )
         )
     examination = Examination(now_ms=now_ms, paused=inspection.paused(), count=count)

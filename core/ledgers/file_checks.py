@@ -68,6 +68,6 @@ def mode_findings(paths: Iterable[str], *, what: str, remedy: str) -> Iterator[F
 
 def _mode(path: str) -> int:
     try:
-        return stat.S_IMODE(os.lstat(path).st_mode)
+        return stat.S_IMODE(os.stat(path).st_mode)
     except FileNotFoundError:
         return 0

@@ -93,3 +93,13 @@ def test_a_source_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> Non
 
 def test_a_ledger_is_not_copied_to_itself(full: Program) -> None:
     assert "to itself" in refused("copy", "--from", full.store, "--to", full.store)
+
+
+@pytest.mark.parametrize("name", ["folder", "file.db"])
+def test_a_ledger_is_not_copied_to_itself_under_another_name(name: str, tmp_path: Path) -> None:
+    store, link = tmp_path / name, tmp_path / f"link-{name}"
+    program = Program(str(store))
+    program("status")
+    link.symlink_to(store)
+    assert "to itself" in refused("copy", "--from", str(store), "--to", str(link))
+    program("sweep")  # which a sealed ledger refuses

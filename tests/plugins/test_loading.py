@@ -338,3 +338,20 @@ def test_the_default_effect_needs_neither_metadata_nor_other_plugins():
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert result.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("hook", ["effect_info", "effect_configure", "effect_validate", "effect_close"])
+def test_a_plugin_that_exits_is_at_fault_like_one_that_raises(site, hook):
+    arguments = {"effect_configure": "settings", "effect_validate": "text"}.get(hook, "")
+    exits = f"@hookimpl\ndef {hook}({arguments}): raise SystemExit(0)\n"
+    source = pure("bad") if hook != "effect_info" else "@hookimpl\ndef effect_outcome(text): return {}\n"
+    site.effect("good")
+    site.effect("bad", source=source + exits)
+    plugins = Plugins.load()
+    assert plugins.choose("good").outcome("x")["by"] == "good"
+    if hook == "effect_close":
+        plugins.choose("bad")
+        plugins.close()
+        return
+    with pytest.raises(PluginError, match=f"{hook}|cannot be set up"):
+        plugins.choose("bad").validate("x")

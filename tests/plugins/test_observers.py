@@ -80,6 +80,12 @@ def test_an_observer_that_is_told_to_stop_the_program_may(load_source):
         plugins.observers.job_dead(JOB, "no")
 
 
+def test_an_observer_that_exits_does_not_end_the_worker(load_source, caplog):
+    plugins = load_source("import sys\n@hookimpl\ndef job_dead(): sys.exit(0)")
+    plugins.observers.job_dead(JOB, "no")
+    assert "failed in job_dead" in caplog.text
+
+
 def test_an_effects_plugin_may_observe_too(site):
     from .conftest import pure
 

@@ -4,8 +4,8 @@ import logging
 
 import pytest
 from fencepost.core.config import load as load_config
-from fencepost.core.effect import EffectInfo, EffectRequest, Setting
-from fencepost.core.errors import InvalidInput, PluginError, Retry
+from fencepost.core.effect import EffectInfo, EffectRequest, Setting, Unknown
+from fencepost.core.errors import Hold, InvalidInput, PluginError, Retry
 from fencepost.plugins.redact import Redactor, Secret
 from fencepost.plugins.settings import NotConfigured, from_options, from_table, merged, resolve
 
@@ -249,6 +249,43 @@ def test_a_secret_reaches_no_log(leaky, caplog):
         "failed with *** (ValueError: ***)",
     ]
     assert SECRET not in caplog.text
+
+
+def test_a_wrong_format_of_a_log_line_is_no_reason_for_the_work_to_fail(leaky, caplog):
+    leaky[1].apply(asked := request("log"))
+    asked.log.warning("%d of %s", "many")
+    assert "%d of %s ('many',) (a wrong format" in caplog.text
+
+
+def test_a_signal_that_carries_an_exception_stays_a_signal(leaky):
+    redactor = leaky[0].redactor
+    error = ValueError(f"401 for {SECRET}")
+    held = redactor.error(Hold(error))
+    assert type(held) is Hold
+    assert str(held) == "401 for ***"
+
+
+def test_the_reason_of_an_unknown_outcome_shows_no_secret(load_source, monkeypatch):
+    monkeypatch.setenv("LEAKY_TOKEN", SECRET)
+    source = LEAKY.replace('summary="s",', 'summary="s", delivery="probed",')
+    source += "\n    @hookimpl\n    def effect_reconcile(request): return Unknown(f'401 for {token}')\n"
+    effect = load_source(source).choose("leaky", {"namespace": "n"})
+    assert effect.reconcile(request("x")) == Unknown("401 for ***")
+
+
+def test_the_members_of_a_secret_table_are_secrets(load_source):
+    plugins = load_source("""
+        @hookimpl
+        def effect_info():
+            return EffectInfo(name="vault", summary="s", settings={
+                "keys": Setting("k", default={}, secret=True)})
+
+        @hookimpl
+        def effect_outcome(text):
+            return {}
+        """)
+    plugins.choose("vault", {"keys": {"a": "first-secret", "b": ["second-secret"]}})
+    assert plugins.redactor.text("first-secret, second-secret") == "***, ***"
 
 
 def test_a_secret_reaches_no_error_of_validation_or_set_up(leaky, load_source, monkeypatch):

@@ -109,7 +109,7 @@ def test_a_document_has_up_to_4_mib() -> None:
 
 
 def test_one_byte_more_is_refused() -> None:
-    with pytest.raises(LimitExceeded, match=r"4,194,305 bytes, at most 4,194,304"):
+    with pytest.raises(LimitExceeded, match="more than 4,194,304 bytes"):
         parse(b'"' + b"x" * (FOUR_MIB - 1) + b'"', what="in.json")
 
 
@@ -127,7 +127,7 @@ def test_another_limit_can_be_given(size: int, fits: bool) -> None:
     if fits:
         parse(data, what="in.json", max_bytes=10)
     else:
-        with pytest.raises(LimitExceeded, match="at most 10"):
+        with pytest.raises(LimitExceeded, match="more than 10 bytes"):
             parse(data, what="in.json", max_bytes=10)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from fencepost.core import InvalidInput, LimitExceeded, Receipt, ReceiptConflict
 from fencepost.core.documents import JSON, compact
-from fencepost.core.receipts import MAX_OUTCOME_BYTES, check_outcome, conflict
+from fencepost.core.receipts import MAX_OUTCOME_BYTES, check_outcome, conflict, own_outcome
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -257,3 +257,20 @@ def test_the_most_that_is_judged_by_its_looks_fits(character: str) -> None:
 def test_a_number_of_five_thousand_digits_is_refused_as_ever() -> None:
     with pytest.raises(InvalidInput, match="not JSON"):
         check_outcome({"n": 10**5_000})
+
+
+def test_an_outcome_is_nested_a_hundred_deep_at_most() -> None:
+    assert check_outcome({"x": nested(98)})
+    with pytest.raises(InvalidInput, match="more than 100 deep"):
+        check_outcome({"x": nested(99)})
+
+
+@pytest.mark.parametrize("outcome", [{"a": 1}, {"a": [{"b": 1}], "c": 1.5, "d": "é" * 200}])
+def test_a_receipt_s_outcome_is_its_own(outcome: dict[str, Any]) -> None:
+    own = own_outcome(outcome)
+    assert own == outcome
+    assert own is not outcome
+    assert "a" in own
+    if isinstance(outcome["a"], list):
+        outcome["a"][0]["b"] = 2
+        assert own["a"] == [{"b": 1}]

@@ -12,8 +12,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from fencepost.core import Job, LeaseLost, Ledger, LedgerFailed, NewJob, Stamps, open_ledger
+from fencepost.core import Job, LeaseLost, Ledger, LedgerBusy, LedgerFailed, NewJob, Stamps, open_ledger
+from fencepost.core.attempts import Attempt
+from fencepost.core.errors import Reject, Retry
 from fencepost.core.events import Event, WorkerOptions
+from fencepost.core.heartbeats import Heart
 from fencepost.core.worker import Worker
 
 from tests.worker.doubles import Acting
@@ -272,6 +275,7 @@ class Flaky:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self.away = threading.Event()
+        self.armed = threading.Event()
         self.asked = 0
 
     def __getattr__(self, name: str) -> Any:
@@ -400,3 +404,183 @@ def test_the_job_that_observers_are_told_of_is_the_claim(ledger: Ledger) -> None
     job = told[1][1]
     assert isinstance(job, Job)
     assert (job.id, job.version, job.state) == ("a", 1, "running")
+
+
+def only(verb: str, faults: int, ledger: Ledger) -> Flaky:
+    """The ledger, of which one verb is answered by ``LedgerBusy`` so many times, as soon as it is armed."""
+    flaky = Flaky(ledger)
+    left = faults
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        nonlocal left
+        if flaky.armed.is_set() and left:
+            left -= 1
+            flaky.asked += 1
+            raise LedgerBusy("locked")
+        return getattr(ledger, verb)(*arguments, **named)
+
+    setattr(flaky, verb, call)
+    return flaky
+
+
+def test_what_an_outage_kept_from_being_settled_is_settled_while_another_attempt_runs_long(
+    ledger: Ledger,
+) -> None:
+    gate = Gate()
+    armed = Acting(lambda request: gate(request) if request.id.startswith("long") else {"done": request.id})
+    flaky = only("settle", 1, ledger)
+    add(ledger, "quick-1", "quick-2", "quick-3", "quick-4")
+    with following(flaky, armed) as running:
+        until(lambda: len(running.events) == 4)  # from here on it claims ahead
+        flaky.armed.set()
+        add(ledger, "brief", "long")
+        assert gate.begun.acquire(timeout=LIMIT_S)
+        until(lambda: len(running.events) == 5)
+        assert state(ledger, "long") == "running"
+        gate.go.set()
+
+
+def test_an_error_at_the_second_queue_costs_nothing_that_the_first_one_gave(ledger: Ledger) -> None:
+    flaky = Flaky(ledger)
+
+    def claim(settlements: Any, request: Any, **named: Any) -> Any:
+        if request.queues == ("b",):
+            flaky.asked += 1
+            if flaky.asked == 1:
+                raise LedgerBusy("locked")
+        return ledger.settle_and_claim(settlements, request, **named)
+
+    flaky.settle_and_claim = claim
+    add(ledger, "one", queue="a", stamps=Stamps(max_attempts=1))
+    with following(flaky, Acting(), queues=("a", "b"), concurrency=2, lease_ms=400) as running:
+        until(lambda: running.events)
+        until(lambda: flaky.asked)
+    assert [(event.id, event.state) for event in running.events] == [("one", "completed")]
+
+
+def test_a_claimed_job_is_handed_back_before_a_lease_of_its_own_ends(ledger: Ledger) -> None:
+    gate = Gate()
+    effect = Acting(lambda request: gate(request) if request.id == "long" else {})
+    add(ledger, "quick-1", "quick-2", "quick-3", "quick-4")
+    with following(ledger, effect) as running:
+        until(lambda: len(running.events) == 4)
+        ledger.enqueue(
+            [
+                NewJob("long", "x", effect="act"),
+                NewJob("short", "x", effect="act", stamps=Stamps(visibility_timeout_s=0.3, max_attempts=1)),
+            ]
+        )
+        assert gate.begun.acquire(timeout=LIMIT_S)
+        until(lambda: state(ledger, "short") == "queued")
+        gate.go.set()
+        until(lambda: len(running.events) == 6)
+    assert {event.state for event in running.events} == {"completed"}
+
+
+def test_a_heartbeat_that_hangs_does_not_keep_an_attempt_from_being_told(ledger: Ledger) -> None:
+    flaky, gate, release = Flaky(ledger), Gate(), threading.Event()
+
+    def hang(*arguments: Any, **named: Any) -> bool:
+        release.wait(LIMIT_S)
+        return False
+
+    flaky.heartbeat = hang
+    add(ledger, "a")
+    with following(flaky, Acting(gate), lease_ms=300):
+        assert gate.begun.acquire(timeout=LIMIT_S)
+        until(lambda: gate.requests[0].lost.is_set())
+        release.set()
+        gate.go.set()
+
+
+def test_sweeps_that_cannot_reach_the_ledger_say_so_once_and_try_again_ever_more_slowly(
+    ledger: Ledger, caplog: pytest.LogCaptureFixture
+) -> None:
+    flaky = Flaky(ledger)
+    flaky.away.set()
+    with following(flaky, Acting(), sweep_every_s=0.0):
+        until(lambda: flaky.asked > 6)
+    said = [record.getMessage() for record in caplog.records if "sweeps" in record.getMessage()]
+    assert said == ["sweeps and schedules wait for the ledger: disk full"]
+
+
+def test_a_worker_is_not_idle_while_its_ledger_is_away(ledger: Ledger) -> None:
+    flaky = Flaky(ledger)
+    with following(flaky, Acting(), idle_exit_s=0.5, schedules=False) as running:
+        until(lambda: running.worker.idle_since)
+        flaky.away.set()
+        until(lambda: running.worker.idle_since is None)
+        add(ledger, "a")
+        flaky.away.clear()
+        until(lambda: running.events)
+
+
+def test_a_stop_does_not_wait_for_a_ledger_that_is_away_once_for_each_job(ledger: Ledger) -> None:
+    gate = Gate()
+    effect = Acting(lambda request: gate(request) if request.id == "long" else {})
+    flaky = only("release", 100, ledger)
+    flaky.armed.set()
+    add(ledger, *(f"quick-{n}" for n in range(20)))
+    with following(flaky, effect) as running:
+        until(lambda: len(running.events) == 20)
+        add(ledger, "long", *(f"waiting-{n}" for n in range(9)))
+        assert gate.begun.acquire(timeout=LIMIT_S)
+        running.worker.stop()
+        until(lambda: flaky.asked)
+        gate.go.set()
+        running.stop()
+    assert flaky.asked == 1
+
+
+def test_outcomes_that_share_one_dict_are_each_receipt_s_own(ledger: Ledger) -> None:
+    shared: dict[str, Any] = {}
+
+    def apply(request: Any) -> dict[str, Any]:
+        shared.update(who=request.id, deep=[{"who": request.id}])
+        return shared
+
+    ids = [f"job-{n}" for n in range(30)]
+    add(ledger, *ids)
+    with following(ledger, Acting(apply)) as running:
+        until(lambda: len(running.events) == 30)
+    found = ledger.receipts(ids)
+    assert {id: found[id].outcome for id in ids} == {id: {"who": id, "deep": [{"who": id}]} for id in ids}
+
+
+@pytest.mark.parametrize("after_s", ["30", float("inf"), float("nan"), 1e17, [1], True])
+def test_a_retry_after_what_is_no_span_is_a_failed_attempt_like_any_other(
+    ledger: Ledger, after_s: Any
+) -> None:
+    def apply(request: Any) -> Any:
+        raise Retry("later", after_s=after_s)
+
+    add(ledger, "a", stamps=Stamps(max_attempts=1))
+    with following(ledger, Acting(apply)) as running:
+        until(lambda: running.events)
+    assert [(event.id, event.state) for event in running.events] == [("a", "dead")]
+    assert "after_s" in str(running.events[0].error)
+
+
+def test_a_receiver_that_could_not_be_asked_leaves_the_outcome_unknown(ledger: Ledger) -> None:
+    def cannot(request: Any) -> Any:
+        raise Reject("the receiver refuses the question")
+
+    add(ledger, "a", stamps=Stamps(max_attempts=2))
+    assert ledger.claim(claimant="before", lease_ms=1, max_attempts=2)
+    with following(ledger, Acting(delivery="probed", reconcile=cannot)) as running:
+        until(lambda: running.events)
+    assert [(event.id, event.state) for event in running.events] == [("a", "held")]
+
+
+def test_a_sooner_beat_is_never_put_off_by_a_later_one(ledger: Ledger) -> None:
+    heart = Heart(ledger, now_ms=None, failed=lambda error: None)
+    job = NewJob("a", "x", effect="act").queued(enqueued_at_ms=0)
+    attempt = Attempt(job, Acting(), lease_s=30.0, claim_sent=time.monotonic())
+    with heart._changed:
+        late = threading.Thread(target=heart.add, args=(attempt,))
+        late.start()
+        until(heart.running)
+        time.sleep(0.05)  # it has compared, and waits for the lock
+        heart._next_look = 1.0
+    late.join(LIMIT_S)
+    assert heart._next_look == 1.0

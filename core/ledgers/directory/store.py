@@ -58,7 +58,9 @@ class Store:
             self._effects = open_folder("effects", parent=self._folder)
             for folder in (self._folder, self._inputs, self._effects):
                 clean_leftovers(folder)
-        self._lock = LedgerLock(os.path.join(self.path, "ledger.lock"), timeout_s=lock_timeout_s)
+        self._lock_timeout_s = lock_timeout_s
+        self._lock = self._new_lock()
+        self._pid = os.getpid()
         self._table: Table | None = None
         self._held: int | None = None
         self._audit_seen: tuple[int, int, int] | None = None
@@ -74,6 +76,9 @@ class Store:
             os.close(folder)
         self._folder = self._inputs = self._effects = -1
 
+    def _new_lock(self) -> LedgerLock:
+        return LedgerLock(os.path.join(self.path, "ledger.lock"), timeout_s=self._lock_timeout_s)
+
     # -- jobs.json --
 
     @contextlib.contextmanager
@@ -84,6 +89,10 @@ class Store:
         """
         if self._folder < 0:
             raise LedgerFailed(f"{self.path}: the ledger was closed; open it again")
+        if self._pid != os.getpid():
+            # A thread of the parent may have held the lock, and been in the middle of a change.
+            self._lock, self._pid = self._new_lock(), os.getpid()
+            self._forget()
         # Before the lock, too: acquiring it would make a folder anew that was moved away.
         self._check_place()
         with self._lock.held():
@@ -138,15 +147,18 @@ class Store:
                 step=self.step,
                 first=self.sync_receipts,  # no job is completed by a receipt that a power cut could take
             )
-        if self._held is not None:
-            os.close(self._held)
-        self._held = descriptor
+        self._hold(descriptor)
         table.changed = False
 
     def _forget(self) -> None:
-        if self._held is not None:
-            os.close(self._held)
-        self._held = self._table = None
+        self._hold(None)
+        self._table = None
+
+    def _hold(self, descriptor: int | None) -> None:
+        # Closed last: at no instant may a fork leave a closed descriptor here.
+        former, self._held = self._held, descriptor
+        if former is not None:
+            os.close(former)
 
     def _check_place(self) -> None:
         with engine_errors(self.path):
