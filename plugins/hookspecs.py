@@ -93,8 +93,8 @@ def effect_apply(request: EffectRequest, info: EffectInfo) -> Mapping[str, JSON]
     """Do the work of an acting effect, and say what was done.
 
     The answer is a JSON object (a dict) of at most 64 KiB, nested at most 100 deep, without the keys id,
-    input_sha256, effect, effect_version; it
-    becomes the receipt. It should hold nothing that would differ if the work were found done already.
+    input_sha256, effect, effect_version; it becomes the receipt. It should hold nothing that would differ if the
+    work were found done already.
 
     Called: once for each attempt that finds no receipt; for ``probed`` only after ``effect_reconcile`` said no,
         or on the job's very first claim.
