@@ -115,9 +115,9 @@ class Attempt:
         if self.request is not None:
             self.request.lose()
 
-    def waited_s(self) -> float:
-        """Seconds since the claim was sent or last renewed."""
-        return monotonic() - (self.deadline - self.lease_s)
+    def has_waited(self, of_lease: float) -> bool:
+        """Whether such a part of the lease has gone by since the claim was sent or last renewed."""
+        return monotonic() >= self.deadline - (1 - of_lease) * self.lease_s
 
     def extended(self, sent: float) -> None:
         """The lease was renewed by a heartbeat that was sent at ``sent``."""

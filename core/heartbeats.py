@@ -63,6 +63,13 @@ class Heart:
         """The attempts whose leases are kept now."""
         return list(self._attempts.values())
 
+    def tell_lapsed(self) -> None:
+        """Tell the attempts whose lease has ended; for a second thread, too, since a heartbeat may hang."""
+        for attempt in self.running():
+            if not attempt.lost and monotonic() >= attempt.deadline:
+                attempt.lose()
+                _log.error("%s: the lease ended without a heartbeat reaching the ledger", attempt.job.id)
+
     def beat(self, attempt: Attempt) -> bool:
         """Renew the lease now; False and lost where that is refused.
 
@@ -109,8 +116,5 @@ class Heart:
                 _log.warning("%s: the lease of claim %d is lost", attempt.job.id, attempt.job.version)
         except LedgerError as error:
             attempt.next_beat = monotonic() + min(RETRY_S, attempt.lease_s / 10)
-            if monotonic() >= attempt.deadline:
-                attempt.lose()
-                _log.error(
-                    "%s: the lease ended without a heartbeat reaching the ledger: %s", attempt.job.id, error
-                )
+            _log.debug("%s: a heartbeat did not reach the ledger: %s", attempt.job.id, error)
+            self.tell_lapsed()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from .errors import LedgerError
 from .events import WorkerOptions
 from .ledger import Ledger
+from .pacing import outage_nap_s
 
 if TYPE_CHECKING:
     from .worker import Worker
@@ -64,11 +65,7 @@ class Housekeeper:
         worker.news.wait(LOOK_S)
         worker.news.clear()
         worker.flush()  # without news, too: what an outage kept from being settled is news to nobody
-        for attempt in worker.running():
-            if not attempt.lost and monotonic() >= attempt.deadline:
-                # The heartbeats' thread says so itself, unless it hangs in the ledger.
-                worker.give_up(attempt)
-                _log.error("%s: the lease ended without a heartbeat reaching the ledger", attempt.job.id)
+        worker.tell_lapsed()
         if options.timeout_s is not None:
             for attempt in worker.running():
                 if not attempt.lost and monotonic() - attempt.started >= options.timeout_s:
@@ -111,24 +108,21 @@ def _sweep_and_fire(ledger: Ledger, options: WorkerOptions, ended: threading.Eve
     scheduling = options.schedules and ledger.capabilities.has_schedules
     failures = 0
     while True:
-        nap_s = MAX_SCHEDULE_NAP_S
         try:
-            if scheduling:
-                nap_s = min(nap_s, _fire(ledger, options.now_ms))
+            due_s = _fire(ledger, options.now_ms) if scheduling else MAX_SCHEDULE_NAP_S
             if monotonic() >= next_sweep:
                 swept = ledger.sweep_expired(now_ms=options.now_ms)
                 next_sweep = monotonic() + options.sweep_every_s
                 if swept.expired or swept.purged:
                     _log.info("swept: %d expired, %d purged", swept.expired, swept.purged)
+            nap_s = max(0.01, min(due_s, MAX_SCHEDULE_NAP_S, next_sweep - monotonic()))
             failures = 0
         except LedgerError as error:
             if not failures:
                 _log.warning("sweeps and schedules wait for the ledger: %s", error)
             failures += 1
-            if ended.wait(min(MAX_SCHEDULE_NAP_S, 0.1 * 2 ** min(failures, 10))):
-                return
-            continue
-        if ended.wait(max(0.01, min(nap_s, next_sweep - monotonic()))):
+            nap_s = outage_nap_s(failures)
+        if ended.wait(nap_s):
             return
 
 

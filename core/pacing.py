@@ -15,6 +15,14 @@ MAX_FLUSH_S: Final = 0.1
 So turns never take more than a third of a busy worker's time, however slow a commit is."""
 
 
+MAX_OUTAGE_NAP_S: Final = 5.0
+
+
+def outage_nap_s(failures: int) -> float:
+    """How long to leave a ledger alone that could not be used so many times in a row."""
+    return min(MAX_OUTAGE_NAP_S, 0.1 * 2.0 ** min(failures, 10))
+
+
 class Pace:
     """Watches how long attempts and turns take, and says how many jobs to claim and when to settle.
 

@@ -27,7 +27,7 @@ from .events import Event, NoObservers, Observers, WorkerOptions
 from .heartbeats import Heart
 from .housekeeping import Housekeeper
 from .ledger import Ledger
-from .pacing import Pace
+from .pacing import Pace, outage_nap_s
 from .turns import CrashHook, Finish, Turns
 
 _log = logging.getLogger("fencepost.worker")
@@ -38,7 +38,6 @@ POLL_S: Final = 5.0
 """How long an idle worker trusts the ledger's wake-ups alone."""
 MIN_NAP_S: Final = 0.05
 """The shortest wait for an instant that has passed without a claim finding anything."""
-MAX_OUTAGE_NAP_S: Final = 5.0
 
 
 class Worker(Renew):
@@ -159,6 +158,10 @@ class Worker(Renew):
         self._heart.remove(attempt)
         attempt.lose()
 
+    def tell_lapsed(self) -> None:
+        """Tell the attempts whose lease has ended."""
+        self._heart.tell_lapsed()
+
     def flush(self) -> None:
         """Settle what has waited for company, and claim ahead where little is left, unless a slot is at it."""
         if not self._low() and self._finished and (early_s := self._waits_until() - monotonic()) > 0:
@@ -172,14 +175,14 @@ class Worker(Renew):
 
         Their attempt is not counted. Where the ledger cannot be reached, the leases of the rest lapse by themselves.
         """
-        if not any(attempt.waited_s() >= of_lease * attempt.lease_s for attempt in self._ready.copy()):
+        if not any(attempt.has_waited(of_lease) for attempt in self._ready.copy()):
             return
         with self._turning:
             handed_back = []
             for _ in range(len(self._ready)):
                 if (attempt := self._pop()) is None:
                     break
-                if attempt.waited_s() >= of_lease * attempt.lease_s:
+                if attempt.has_waited(of_lease):
                     handed_back.append(attempt)
                 else:
                     self._ready.append(attempt)
@@ -383,7 +386,7 @@ class Worker(Renew):
         if not self._outages:
             _log.error("the ledger cannot be used; claiming nothing until it can: %s", error)
         self._outages += 1
-        self._resume_at = monotonic() + min(MAX_OUTAGE_NAP_S, 0.1 * 2 ** min(self._outages, 10))
+        self._resume_at = monotonic() + outage_nap_s(self._outages)
 
     # -- an attempt --
 

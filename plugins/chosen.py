@@ -13,7 +13,7 @@ from ..core.effect import Applied, EffectInfo, EffectRequest, NotApplied, Reconc
 from ..core.errors import FencepostError, InvalidInput, PluginError
 from . import hookspecs
 from .redact import Redactor
-from .rules import NAMESPACE, Hooks
+from .rules import FAULTS, NAMESPACE, Hooks
 from .settings import Settings, resolve, secrets_of
 
 _log = logging.getLogger("fencepost.plugins")
@@ -61,7 +61,7 @@ class ChosenEffect:
         self._open = True
         try:
             self._hooks.effect_configure(settings=settings, info=info)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - an author's code: the user is told whose it is
+        except FAULTS as error:  # the user is told whose it is
             cause = self.redactor.error(error)
             detail = str(cause) if isinstance(cause, FencepostError) else f"{type(cause).__name__}: {cause}"
             raise PluginError(f"the effect {info.name!r} cannot be set up: {detail}") from cause
@@ -78,7 +78,7 @@ class ChosenEffect:
         """
         try:
             self._hooks.effect_validate(text=text, info=self.info)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - an author's code: told apart, never swallowed
+        except FAULTS as error:  # a refusal is told apart from a fault
             cause = self.redactor.error(error)
             if isinstance(cause, FencepostError):
                 raise cause from None
@@ -121,7 +121,7 @@ class ChosenEffect:
         self._open = False
         try:
             self._hooks.effect_close()
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - the work is done, nothing may undo it now
+        except FAULTS as error:  # the work is done, nothing may undo it now
             cause = self.redactor.error(error)
             _log.warning("effect_close of the effect %r failed", self.info.name, exc_info=cause)
 

@@ -16,7 +16,7 @@ from .chosen import ChosenEffect, bind
 from .discovery import Found
 from .observers import Observers
 from .redact import Redactor
-from .rules import Hooks, check_api, check_effect, read_hooks
+from .rules import FAULTS, Hooks, check_api, check_effect, read_hooks
 from .settings import Settings
 
 BLOCKED_ENV: Final = "FENCEPOST_NO_PLUGINS"
@@ -196,7 +196,7 @@ def _load(found: Found, blocked: Collection[str]) -> Loaded:
         plugin = found.load()
     except PluginError as error:
         return Loaded(found, "broken", str(error))
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - importing runs an author's code
+    except FAULTS as error:  # importing runs an author's code
         return Loaded(found, "broken", f"importing it failed: {type(error).__name__}: {error}")
     hooks: Hooks | None = None
     info: EffectInfo | None = None
@@ -208,7 +208,7 @@ def _load(found: Found, blocked: Collection[str]) -> Loaded:
             info = check_effect(relay.effect_info(), hooks)
     except PluginError as error:
         return Loaded(found, "broken", str(error), plugin, hooks)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - effect_info is an author's code too
+    except FAULTS as error:  # effect_info is an author's code too
         return Loaded(found, "broken", f"effect_info failed: {type(error).__name__}: {error}", plugin, hooks)
     return Loaded(found, "loaded", "", plugin, hooks, info)
 

@@ -12,7 +12,7 @@ from ..core.inputs import NewJob
 from ..core.job import Job
 from ..core.receipts import Receipt
 from .chosen import bind
-from .rules import OBSERVERS
+from .rules import FAULTS, OBSERVERS
 
 _log = logging.getLogger("fencepost.plugins")
 
@@ -77,5 +77,5 @@ class Observers:
         for name, implementation in self._told[hook]:
             try:
                 implementation.function(*(what[argument] for argument in implementation.argnames))
-            except (Exception, SystemExit):  # noqa: BLE001 - an observer's fault is its own, the job goes on
+            except FAULTS:  # an observer's fault is its own, the job goes on
                 _log.exception("the plugin %r failed in %s; the job goes on", name, hook)

@@ -84,7 +84,7 @@ class _HideSecrets(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         if self._redactor:
-            record.msg, record.args = self._redactor.text(record.getMessage()), ()
+            record.msg, record.args = self._redactor.text(_formatted(record.msg, record.args)), ()
             if record.exc_info and record.exc_info[1] is not None:
                 error = self._redactor.error(record.exc_info[1])
                 record.exc_info = (type(error), error, error.__traceback__)
@@ -100,14 +100,8 @@ class _RedactingLog(logging.LoggerAdapter[Any]):
         if not self.isEnabledFor(level):
             return
         # The text is put together here: an argument may show a secret only once it is formatted.
-        text = str(msg)
-        if args:
-            named = len(args) == 1 and isinstance(args[0], Mapping) and args[0]
-            try:
-                text = text % (args[0] if named else args)
-            except (TypeError, ValueError, KeyError) as error:
-                # As with any logger, a wrong format is no reason for the work to fail.
-                text = f"{text} {args!r} (a wrong format: {error})"
+        named = len(args) == 1 and isinstance(args[0], Mapping) and args[0]
+        text = _formatted(msg, args[0] if named else args)
         failure = kwargs.get("exc_info")
         if isinstance(failure, BaseException):
             kwargs["exc_info"] = self._redactor.error(failure)
@@ -118,6 +112,15 @@ class _RedactingLog(logging.LoggerAdapter[Any]):
 
     def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
         return msg, kwargs
+
+
+def _formatted(msg: object, args: object) -> str:
+    """The text of a log line. As with any logger, a wrong format is no reason for the work to fail."""
+    text = str(msg)
+    try:
+        return text % args if args else text
+    except (TypeError, ValueError, KeyError) as error:
+        return f"{text} {args!r} (a wrong format: {error})"
 
 
 def _current_error() -> str:

@@ -18,6 +18,9 @@ from ..core.inputs import is_name
 from . import API_VERSION, hookspecs
 
 WRAPPABLE: Final = frozenset({"effect_validate", "effect_outcome", "effect_apply", "effect_reconcile"})
+FAULTS: Final = (Exception, SystemExit)
+"""What a plugin's code may end with without ending the program: one that exits is at fault like one that raises.
+Caught wherever such code is called and is not an attempt; ``KeyboardInterrupt`` is the user's, and goes through."""
 NAMESPACE: Final = "namespace"
 """The setting that keeps the idempotency keys of two ledgers apart; acting effects take it undeclared."""
 

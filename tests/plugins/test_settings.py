@@ -255,6 +255,9 @@ def test_a_wrong_format_of_a_log_line_is_no_reason_for_the_work_to_fail(leaky, c
     leaky[1].apply(asked := request("log"))
     asked.log.warning("%d of %s", "many")
     assert "%d of %s ('many',) (a wrong format" in caplog.text
+    line = logging.LogRecord("other", logging.INFO, "", 0, "%d of %s", (SECRET,), None)
+    assert leaky[0].redactor.filter().filter(line)
+    assert line.getMessage().startswith("%d of %s ('***',) (a wrong format")
 
 
 def test_a_signal_that_carries_an_exception_stays_a_signal(leaky):
