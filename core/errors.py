@@ -10,7 +10,7 @@
     │   ├── LedgerCorrupt     what is stored cannot be read, or misses a part
     │   ├── LedgerBusy        a lock or a connection was not had in time: try again
     │   ├── LedgerFailed      the engine failed; its own error is the cause
-    │   │   └── LedgerSealed  moved: it was copied to another ledger, which is the one to use
+    │   │   └── LedgerSealed  moved: copied to another ledger, or the copy to here has not ended
     │   ├── LedgerVersion     made by a newer program, or not yet migrated
     │   └── Unsupported       this kind of ledger does not have that verb
     ├── PluginError           a plugin breaks a rule, or its settings do
@@ -70,7 +70,7 @@ class LedgerFailed(LedgerError):
 
 
 class LedgerSealed(LedgerFailed):
-    """The ledger was copied to another one and takes no more work; the message names that one."""
+    """The ledger was copied to another one, or a copy to it has not ended: it takes no work; the message says which."""
 
 
 class LedgerVersion(LedgerError):

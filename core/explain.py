@@ -31,6 +31,8 @@ class Surroundings:
     """Who paused it, when and why, in words."""
     sealed_for: str | None = None
     """The ledger was copied to this place."""
+    copying_from: str | None = None
+    """The copy of this place to here has not ended."""
     running_beside: int = 0
     """How many other jobs of the same queue and effect are running under live leases."""
     installed: bool = True
@@ -73,6 +75,16 @@ def explain(job: Job, around: Surroundings) -> Explanation:
             f"it is {job.state}, and this ledger was sealed when it was copied to {around.sealed_for}",
             "nothing moves here any more: look at the job there",
             advice=(Advice("look there", f"fencepost jobs show {job.id} --store {around.sealed_for}"),),
+        )
+    if around.copying_from is not None and job.state != COMPLETED:
+        return Explanation(
+            f"it is {job.state}, and the copy of {around.copying_from} to this ledger has not ended",
+            "nothing moves here until it has",
+            advice=(
+                Advice(
+                    f"run fencepost copy --from {around.copying_from} to here again, which goes on with it"
+                ),
+            ),
         )
     told = {QUEUED: _queued, RUNNING: _running, COMPLETED: _completed, DEAD: _dead, HELD: _held}
     return told[job.state](job, around)

@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol, Self
 from .inputs import Input
 from .job import Job
 from .receipts import Receipt
+from .sealing import Closing
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,5 +78,5 @@ class Inspection(Protocol):
     def paused(self) -> list[str]:
         """The queues that are paused."""
 
-    def sealed_for(self) -> str | None:
-        """The ledger that this one was copied to."""
+    def closing(self) -> Closing:
+        """What closes the ledger, if anything does."""

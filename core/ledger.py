@@ -109,7 +109,7 @@ class AuditEntry:
 
     at_ms: int
     action: str
-    """cancel, redrive, resolve, purge, pause, resume or seal."""
+    """cancel, redrive, resolve, purge, pause, resume, seal, or what became of a copy: copy-begin, copy-end."""
     id: str
     """The job's id; of a pause or resume the queue's name; of a seal the destination."""
     actor: str | None
@@ -359,11 +359,41 @@ class Ledger(Protocol):
 
         Raises:
             LedgerBusy: a lease is live.
-            LedgerSealed: sealed already for another destination.
+            LedgerSealed: sealed already for another destination, or the copy to here has not ended.
         """
 
     def sealed_for(self) -> str | None:
         """The destination it was sealed for; None: not sealed."""
+
+    def begin_copy(self, source: str, *, actor: str | None = None, now_ms: int | None = None) -> None:
+        """Refuse all but ``import_rows`` until ``end_copy``: what has not come yet must not be done again.
+
+        Harmless to repeat.
+
+        Raises:
+            IdentityConflict: the ledger holds something.
+            LedgerSealed: it was copied on, or the copy of another source has not ended.
+        """
+
+    def end_copy(
+        self,
+        *,
+        paused: Sequence[str] = (),
+        schedules: Sequence[Schedule] = (),
+        given_up: bool = False,
+        actor: str | None = None,
+        now_ms: int | None = None,
+    ) -> bool:
+        """Let work begin, with these pauses and these schedules, each with its next boundary, in one commit.
+
+        ``given_up``: nothing has come. False: no copy was under way, nothing was done.
+
+        Raises:
+            Unsupported: there are pauses or schedules (without capability has_schedules).
+        """
+
+    def copying_from(self) -> str | None:
+        """The source of the copy that has begun and not ended; None: there is none."""
 
     def export_rows(self, *, after: str | None = None, limit: int = 1000) -> Export:
         """Everything that is kept, in pages; stable once the ledger is sealed."""
@@ -377,6 +407,8 @@ class Ledger(Protocol):
 
     def import_rows(self, rows: Sequence[Row]) -> int:
         """Store rows as they are, in one commit; those that are there already, equal, are passed over.
+
+        Also while a copy has not ended.
 
         Returns how many were new. Raises IdentityConflict where one that is there differs.
         """

@@ -70,7 +70,9 @@ class Schemas:
                 return
             for table in TABLES:
                 connection.execute(f"DELETE FROM {schema.name}.fencepost_{table}".encode())
-            connection.execute(f"UPDATE {schema.name}.fencepost_meta SET sealed_for = NULL".encode())
+            connection.execute(
+                f"UPDATE {schema.name}.fencepost_meta SET sealed_for = NULL, copying_from = NULL".encode()
+            )
         schema.used, schema.open = False, 0
 
     def _store(self, schema: Schema) -> Store:

@@ -20,7 +20,7 @@ def audit(
     now_ms: options.NowMs = -1,
     config: options.Config = None,
 ) -> None:
-    """List the manual actions on the ledger, oldest first: cancel, redrive, resolve, purge, pause, resume, seal.
+    """List the manual actions on the ledger, oldest first: cancel, redrive, resolve, purge, pause, resume, seal, copy.
 
     Each was recorded together with the action itself, and nothing removes or changes an entry.
 

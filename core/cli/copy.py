@@ -24,7 +24,8 @@ def copy(
     """Move a whole ledger: every job in its state, inputs, receipts, purged ids, pauses and schedules.
 
     The source is sealed first: from then on it refuses every change by name of the destination, and only its audit
-    stays there. No lease may be live: stop the workers. Where a copy ends midway, the same command goes on with it.
+    stays there. No lease may be live: stop the workers. Where a copy ends midway, the same command goes on with it;
+    until it has ended the destination refuses every change, too. One that has ended is left as it is.
 
     Example: fencepost copy --from jobs-data --to jobs.db
     """

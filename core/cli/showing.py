@@ -55,6 +55,7 @@ def look(ledger: Ledger, id: str, now_ms: int) -> Seen:
         paused=paused,
         pause_said=_last_pause(ledger, job.queue, now_ms) if paused else None,
         sealed_for=ledger.sealed_for(),
+        copying_from=ledger.copying_from(),
         running_beside=_running_beside(ledger, job, now_ms) if job.state in (QUEUED, RUNNING) else 0,
         installed=job.state != QUEUED or _installed(job.effect),
     )

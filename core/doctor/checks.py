@@ -24,6 +24,12 @@ Count: TypeAlias = Callable[[str], Mapping[str, JSON]]
 """What the default effect says of a text: its rule is frozen, so every receipt of it can be computed again."""
 
 
+def latest_move_ms(job: Job) -> int | None:
+    """By what a ledger's own clock has written, if it keeps any of it; run_at and expiry are anybody's wish."""
+    instants = (job.enqueued_at_ms, job.claimed_at_ms, job.started_at_ms, job.completed_at_ms, job.died_at_ms)
+    return max((at_ms for at_ms in instants if at_ms is not None), default=None)
+
+
 @dataclass
 class Tally:
     """How many entries a check has found, and the first few of them."""
@@ -222,17 +228,9 @@ class Examination:
                 self._waiting.setdefault(lane, Tally()).add(job.id)
 
     def _look_at_clocks(self, job: Job) -> None:
-        """Only instants that a ledger's own clock has written; run_at and expiry are anybody's wish."""
-        touched = [
-            at_ms
-            for at_ms in (
-                job.enqueued_at_ms, job.claimed_at_ms, job.started_at_ms, job.completed_at_ms, job.died_at_ms,
-            )
-            if at_ms is not None
-        ]  # fmt: skip
-        if not touched:
+        latest_ms = latest_move_ms(job)
+        if latest_ms is None:
             return
-        latest_ms = max(touched)
         if latest_ms < FIRST_WALL_MS:
             self._logical.add(job.id)
         else:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from heapq import heappush, heappushpop
 from typing import Final
 
 from ..errors import LedgerError
-from ..inspection import Finding, Inspection
-from .checks import Count, Examination
+from ..inspection import Entry, Finding, Inspection
+from ..sealing import Closing
+from .checks import Count, Examination, latest_move_ms
 
 SAMPLE: Final = 1_000
 """How many of the latest receipts are compared with their inputs where not all are asked for."""
@@ -46,41 +46,56 @@ def examine(
         # Nothing can be said of the jobs of a ledger that cannot be read.
         found.append(Finding("unreadable-ledger", str(error), "restore it from a back-up, or mend the cause"))
         return Report(found, 0, 0, 0)
-    if (destination := inspection.sealed_for()) is not None:
-        found.append(
-            Finding(
-                "sealed",
-                f"this ledger was sealed for {destination}",
-                "use that one once the copy has ended, which `fencepost copy` says (it may be run again); then keep or "
-                "delete this one",
-            )
-        )
+    found += _closing_findings(inspection.closing())
     examination = Examination(now_ms=now_ms, paused=inspection.paused(), count=count)
-    with_receipt: deque[str] = deque(maxlen=None if verify else SAMPLE)
+    latest: list[tuple[int, int, str]] = []
+    to_compare: list[str] = []
     verified = 0
     for number, entry in enumerate(inspection.entries(), 1):
         examination.look(entry)
         if entry.has_receipt and entry.has_input:
-            with_receipt.append(entry.id)
-            if verify and len(with_receipt) == BATCH:
-                verified += _compare(inspection, examination, with_receipt)
+            if not verify:
+                _keep_latest(latest, entry, number)
+            else:
+                to_compare.append(entry.id)
+                if len(to_compare) == BATCH:
+                    verified += _compare(inspection, examination, to_compare)
+                    to_compare = []
         if number % BATCH == 0:
             progress(number, f"{number:,} ids")
-    verified += _compare(inspection, examination, with_receipt)
+    to_compare += [id for _, _, id in latest]
+    verified += _compare(inspection, examination, to_compare)
     found += examination.findings()
     return Report(found, examination.entries, examination.receipts, verified)
 
 
-def _compare(inspection: Inspection, examination: Examination, ids: deque[str]) -> int:
-    count = len(ids)
-    for batch in _batches(ids):
-        for content in inspection.contents(batch):
+def _keep_latest(latest: list[tuple[int, int, str]], entry: Entry, number: int) -> None:
+    """Keep ``SAMPLE`` of them in a heap: entries come in whatever order costs the ledger least.
+
+    Where it keeps no instants, the last that came counts as the latest."""
+    at_ms = None if entry.job is None else latest_move_ms(entry.job)
+    add = heappush if len(latest) < SAMPLE else heappushpop
+    add(latest, (at_ms or 0, number, entry.id))
+
+
+def _closing_findings(closing: Closing) -> Iterator[Finding]:
+    if closing.sealed_for is not None:
+        yield Finding(
+            "sealed",
+            f"this ledger was sealed for {closing.sealed_for}",
+            "use that one once the copy has ended, which `fencepost copy` says (it may be run again); then keep or "
+            "delete this one",
+        )
+    if closing.copying_from is not None:
+        yield Finding(
+            "unfinished-copy",
+            f"the copy of {closing.copying_from} to here has not ended: nothing may change here until it has",
+            f"run `fencepost copy --from {closing.copying_from}` to here again, which goes on where it stopped",
+        )
+
+
+def _compare(inspection: Inspection, examination: Examination, ids: Sequence[str]) -> int:
+    for start in range(0, len(ids), BATCH):
+        for content in inspection.contents(ids[start : start + BATCH]):
             examination.compare(content)
-    ids.clear()
-    return count
-
-
-def _batches(ids: deque[str]) -> Iterator[Sequence[str]]:
-    walk = iter(ids)
-    while batch := list(islice(walk, BATCH)):
-        yield batch
+    return len(ids)

@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from .. import job as rules
-from ..errors import IdentityConflict, LedgerBusy, LedgerSealed, Unsupported
+from ..errors import IdentityConflict, LedgerBusy, Unsupported
 from ..ledger import AuditEntry, Export, Fire, Row, Schedule
 from ..scheduler import boundaries, check_schedule, fired_job, parse_every
+from ..sealing import COPY_BEGIN, COPY_END, COPY_GIVEN_UP, SEAL, Closing, holds_something
 from .model_jobs import ModelJobs
 from .model_store import as_kept, place_of, same_row
 
@@ -25,23 +26,62 @@ class ModelLedger(ModelJobs):
 
     def seal(self, destination: str, *, actor: str | None = None, now_ms: int | None = None) -> None:
         with self._store.changed:
-            if self._store.sealed_for == destination:
+            if self._store.closing.sealed_for == destination:
                 return
-            if self._store.sealed_for is not None:
-                raise LedgerSealed(f"this ledger is sealed already, for {self._store.sealed_for}")
+            self._store.closing.refuse("this model")
             at_ms = self._at(now_ms)
             for job in self._store.jobs.values():
                 if rules.holds(job, job.version, at_ms):
                     raise LedgerBusy(
                         f"job {job.id!r} is under a lease until {job.lease_until_ms}; seal later"
                     )
-            self._store.sealed_for = destination
-            self._store.audit.append(AuditEntry(at_ms, "seal", destination, actor, None))
-            self._store.committed()
+            self._close(Closing(sealed_for=destination), SEAL, destination, actor, at_ms)
 
     def sealed_for(self) -> str | None:
         with self._store.changed:
-            return self._store.sealed_for
+            return self._store.closing.sealed_for
+
+    def begin_copy(self, source: str, *, actor: str | None = None, now_ms: int | None = None) -> None:
+        with self._store.changed:
+            if self._store.closing.copying_from == source:
+                return
+            self._store.closing.refuse("this model")
+            there = [*self._store.inputs, *self._store.receipts, *self._store.schedules]
+            if there:
+                raise holds_something("this model", there[0])
+            self._close(Closing(copying_from=source), COPY_BEGIN, source, actor, self._at(now_ms))
+
+    def end_copy(
+        self,
+        *,
+        paused: Sequence[str] = (),
+        schedules: Sequence[Schedule] = (),
+        given_up: bool = False,
+        actor: str | None = None,
+        now_ms: int | None = None,
+    ) -> bool:
+        if (paused or schedules) and not self.capabilities.has_schedules:
+            raise Unsupported("this ledger has no schedules or pauses")
+        with self._store.writing(even_copying=True):
+            source = self._store.closing.copying_from
+            if source is None:
+                return False
+            self._store.closing = Closing()
+            for queue in paused:
+                self.pause(queue, actor=actor, reason=f"copied from {source}", now_ms=now_ms)
+            self._store.schedules |= {schedule.name: schedule for schedule in schedules}
+            action = COPY_GIVEN_UP if given_up else COPY_END
+            self._close(Closing(), action, source, actor, self._at(now_ms))
+            return True
+
+    def copying_from(self) -> str | None:
+        with self._store.changed:
+            return self._store.closing.copying_from
+
+    def _close(self, closing: Closing, action: str, other: str, actor: str | None, at_ms: int) -> None:
+        self._store.closing = closing
+        self._store.audit.append(AuditEntry(at_ms, action, other, actor, None))
+        self._store.committed()
 
     def export_rows(self, *, after: str | None = None, limit: int = 1000) -> Export:
         with self._store.changed:
@@ -58,7 +98,7 @@ class ModelLedger(ModelJobs):
         pass
 
     def import_rows(self, rows: Sequence[Row]) -> int:
-        with self._store.writing():
+        with self._store.writing(even_copying=True):
             kept = [
                 row if row.job is None else replace(row, job=as_kept(row.job, self.capabilities))
                 for row in rows

@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from ..errors import InvalidInput, LedgerSealed
+from ..errors import InvalidInput
 from ..inputs import Input
 from ..job import DEFAULT_EFFECT, Job
 from ..ledger import AuditEntry, Capabilities, Row, Schedule
 from ..receipts import Receipt
+from ..sealing import Closing
 from ..texts import storable
 
 KEEPS_ALL: Final = Capabilities(
@@ -73,18 +74,15 @@ class ModelStore:
     audit: list[AuditEntry] = field(default_factory=list)
     paused: set[str] = field(default_factory=set)
     schedules: dict[str, Schedule] = field(default_factory=dict)
-    sealed_for: str | None = None
+    closing: Closing = field(default_factory=Closing)
     commits: int = 0
     changed: threading.Condition = field(default_factory=threading.Condition)
 
     @contextmanager
-    def writing(self) -> Iterator[None]:
-        """One atomic step, which a seal forbids."""
+    def writing(self, *, even_copying: bool = False) -> Iterator[None]:
+        """One atomic step, which a seal forbids, and a copy that has not ended."""
         with self.changed:
-            if self.sealed_for is not None:
-                raise LedgerSealed(
-                    f"this ledger is sealed: its jobs were moved to {self.sealed_for}, go on there"
-                )
+            self.closing.refuse("this model", even_copying=even_copying)
             yield
 
     def put(self, job: Job, capabilities: Capabilities) -> Job:

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from ..errors import IdentityConflict, InvalidInput, LedgerBusy, LedgerSealed
+from ..errors import IdentityConflict, InvalidInput, LedgerBusy, LedgerSealed, Unsupported
 from ..inputs import Input
 from ..job import Job, Stamps
-from ..ledger import Ledger, Row
+from ..ledger import Ledger, Row, Schedule
 from ..receipts import Receipt
 from .base import (
     LEASE_MS,
@@ -29,6 +29,7 @@ from .model import ModelLedger
 from .model_store import as_kept, same_row
 
 TARGET = "sqlite:/backup/jobs.db"
+SOURCE = "sqlite:/old/jobs.db"
 
 
 def populate(ledger: Ledger) -> None:
@@ -108,9 +109,17 @@ VERBS: dict[str, Callable[[Ledger], object]] = {
 }
 """What changes a ledger, each of which would be granted here if it were not sealed."""
 
+HOLDINGS: dict[str, Callable[[Ledger], object]] = {
+    "job": lambda ledger: enqueue(ledger, "a"),
+    "receipt": lambda ledger: ledger.publish(receipt("a")),
+    "input": lambda ledger: ledger.import_rows([Row("a", None, None, Input("a", "text of a"), None)]),
+    "purged id": lambda ledger: ledger.import_rows([Row("a", None, 3, Input("a", "text of a"), None)]),
+}
+"""What may be all that a ledger holds."""
+
 
 class MovingContract(Contract):
-    """Export, import and seal."""
+    """Export, import, seal, and the copy that comes."""
 
     # -- export --
 
@@ -282,3 +291,109 @@ class MovingContract(Contract):
         assert ledger.sealed_for() is None
         assert ledger.complete("a", version, now_ms=LEASE_MS + offset_ms)
         ledger.seal(TARGET, now_ms=LEASE_MS + offset_ms)
+
+    # -- a copy that comes --
+
+    def arriving(self, ledger: Ledger) -> None:
+        """A ledger to which a copy has come nearly whole, and has not ended."""
+        ledger.begin_copy(SOURCE, actor="me", now_ms=1_900)
+        source = ModelLedger()
+        populate(source)
+        ledger.import_rows(export_all(source))
+
+    def test_an_unfinished_copy_names_its_source(self, make_ledger: Callable[[], Ledger]) -> None:
+        ledger = make_ledger()
+        assert ledger.copying_from() is None
+        self.arriving(ledger)
+        assert ledger.copying_from() == SOURCE
+        assert make_ledger().copying_from() == SOURCE
+        assert ledger.sealed_for() is None
+
+    @pytest.mark.parametrize("verb", [*VERBS, "seal"])
+    def test_until_a_copy_has_ended_every_change_is_refused_by_the_name_of_its_source(
+        self, make_ledger: Callable[[], Ledger], verb: str
+    ) -> None:
+        change = (VERBS | {"seal": lambda ledger: ledger.seal(TARGET, now_ms=2_000)})[verb]
+        ledger, other = make_ledger(), make_ledger()
+        self.arriving(ledger)
+        rows = export_all(ledger)
+        for each in (ledger, other):
+            with pytest.raises(LedgerSealed, match=SOURCE):
+                change(each)
+        check_same(export_all(ledger), rows)
+        assert ledger.end_copy(now_ms=2_000)
+        for each in (ledger, other):
+            change(each)
+
+    def test_a_copy_that_has_not_ended_can_be_looked_at(self, ledger: Ledger) -> None:
+        self.arriving(ledger)
+        assert job_of(ledger, "plain").state == "queued"
+        assert ledger.counts()["queued"] == 2
+
+    def test_beginning_again_is_harmless_and_another_copy_must_wait(self, ledger: Ledger) -> None:
+        self.arriving(ledger)
+        ledger.begin_copy(SOURCE, actor="you", now_ms=1_950)
+        with pytest.raises(LedgerSealed, match=SOURCE):
+            ledger.begin_copy("elsewhere", now_ms=1_960)
+        assert ledger.end_copy(actor="me", now_ms=2_000)
+        entries = [(entry.at_ms, entry.action, entry.id, entry.actor) for entry in ledger.audit()]
+        assert entries == [(1_900, "copy-begin", SOURCE, "me"), (2_000, "copy-end", SOURCE, "me")]
+
+    @pytest.mark.parametrize("what", HOLDINGS)
+    def test_a_copy_begins_in_an_empty_ledger_only(self, ledger: Ledger, what: str) -> None:
+        HOLDINGS[what](ledger)
+        with pytest.raises(IdentityConflict, match="'a'"):
+            ledger.begin_copy(SOURCE, now_ms=1_900)
+        assert ledger.copying_from() is None
+        assert ledger.audit() == []
+        enqueue(ledger, "b")
+
+    def test_a_copy_does_not_begin_in_a_sealed_ledger(self, ledger: Ledger) -> None:
+        ledger.seal(TARGET, now_ms=1)
+        with pytest.raises(LedgerSealed, match=TARGET):
+            ledger.begin_copy(SOURCE, now_ms=2)
+
+    def test_without_a_copy_there_is_none_to_end(self, ledger: Ledger) -> None:
+        assert not ledger.end_copy(now_ms=1)
+        ledger.begin_copy(SOURCE, now_ms=2)
+        assert ledger.end_copy(now_ms=3)
+        assert not ledger.end_copy(now_ms=4)
+        assert len(ledger.audit()) == 2
+
+    def test_a_copy_that_was_given_up_leaves_the_ledger_to_others(self, ledger: Ledger) -> None:
+        ledger.begin_copy(SOURCE, now_ms=2)
+        assert ledger.end_copy(given_up=True, now_ms=3)
+        assert ledger.audit()[-1].action == "copy-given-up"
+        ledger.begin_copy("elsewhere", now_ms=4)
+        assert ledger.copying_from() == "elsewhere"
+
+    def test_pauses_and_schedules_come_with_the_end_of_a_copy(self, ledger: Ledger) -> None:
+        paused, schedules = ["mail"], [Schedule("nightly", "@every 1h", "a\0é", next_ms=7_201_000)]
+        ledger.begin_copy(SOURCE, now_ms=2)
+        if not ledger.capabilities.has_schedules:
+            with pytest.raises(Unsupported):
+                ledger.end_copy(paused=paused, now_ms=3)
+            with pytest.raises(Unsupported):
+                ledger.end_copy(schedules=schedules, now_ms=3)
+            assert ledger.copying_from() == SOURCE
+            return
+        assert ledger.end_copy(paused=paused, schedules=schedules, actor="me", now_ms=3)
+        assert ledger.paused() == paused
+        assert [(one.name, one.text, one.next_ms) for one in ledger.schedules()] == [
+            ("nightly", "a\0é", 7_201_000)
+        ]
+        entries = [(entry.action, entry.id, entry.actor) for entry in ledger.audit()]
+        assert entries[1:] == [("pause", "mail", "me"), ("copy-end", SOURCE, "me")]
+        with pytest.raises(IdentityConflict, match="'nightly'"):
+            ledger.begin_copy("elsewhere", now_ms=4)
+
+    def test_no_pause_and_no_schedule_is_made_while_a_copy_comes(self, ledger: Ledger) -> None:
+        if not ledger.capabilities.has_schedules:
+            return
+        ledger.begin_copy(SOURCE, now_ms=2)
+        with pytest.raises(LedgerSealed, match=SOURCE):
+            ledger.pause("mail", now_ms=3)
+        with pytest.raises(LedgerSealed, match=SOURCE):
+            ledger.register_schedule(Schedule("nightly", "@every 1h", "text"), now_ms=3)
+        with pytest.raises(LedgerSealed, match=SOURCE):
+            ledger.tick(now_ms=9_000_000)

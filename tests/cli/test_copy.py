@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,14 @@ def test_every_job_arrives_in_its_state_and_its_order(full: Program, other: Prog
     ]
     assert other("jobs", "show", "done", "--now-ms", "100")["receipt"]["words"] == 3
     assert "its text is kept" in other.refused("jobs", "show", "gone", "--now-ms", "100")
+
+
+def test_a_copy_that_has_ended_is_left_as_it_is(full: Program, other: Program) -> None:
+    copied(full, other)
+    other("jobs", "cancel", "queued", "--now-ms", "101")
+    before = other("jobs", "list", "--now-ms", "101")
+    assert copied(full, other)["new"] == 0
+    assert other("jobs", "list", "--now-ms", "101") == before
 
 
 def test_the_old_ledger_refuses_changes_and_says_where_it_went(full: Program, other: Program) -> None:
@@ -103,3 +112,27 @@ def test_a_ledger_is_not_copied_to_itself_under_another_name(name: str, tmp_path
     link.symlink_to(store)
     assert "to itself" in refused("copy", "--from", str(store), "--to", str(link))
     program("sweep")  # which a sealed ledger refuses
+
+
+def test_a_ledger_is_not_copied_into_its_own_folder(tmp_path: Path) -> None:
+    program = Program(str(tmp_path / "folder"))
+    program("status")
+    said = refused("copy", "--from", program.store, "--to", f"{program.store}/jobs.db")
+    assert "into its own folder" in said
+    program("sweep")
+
+
+def test_until_a_copy_has_ended_the_new_ledger_refuses_changes_and_says_what_to_run(
+    program: Program, other: Program
+) -> None:
+    program.enqueue("a")
+    with program.ledger() as source, other.ledger() as destination:
+        destination.begin_copy(source.location)
+        destination.import_rows(source.export_rows().rows)
+        source.seal(destination.location)
+    for refusal in (other.refused("jobs", "cancel", "a"), other.refused("worker")):
+        assert f"fencepost copy --from {shlex.quote(program.store)} --to {other.store}" in refusal
+    shown = other("jobs", "show", "a", "--now-ms", "101")
+    assert f"the copy of {program.store} to this ledger has not ended" in shown["why"]
+    assert copied(program, other)["new"] == 0
+    assert other("jobs", "cancel", "a", "--now-ms", "101")["cancelled"]

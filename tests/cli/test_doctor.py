@@ -113,19 +113,41 @@ def test_a_sealed_ledger_is_said_to_be_sealed(busy: Program, doctor: Doctor) -> 
     assert "/elsewhere.db" in finding["problem"]
 
 
+def test_a_copy_that_has_not_ended_is_found(program: Program, doctor: Doctor) -> None:
+    with program.ledger() as ledger:
+        ledger.begin_copy("/old/jobs.db", now_ms=0)
+    (finding,) = doctor.report()["findings"]
+    assert finding["check"] == "unfinished-copy"
+    assert "fencepost copy --from /old/jobs.db" in finding["remedy"]
+
+
 def test_only_the_latest_receipts_are_compared_unless_all_are_asked_for(
     program: Program, doctor: Doctor, damage: Damage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fencepost.core.doctor.examine.SAMPLE", 2)
     monkeypatch.setattr("fencepost.core.doctor.examine.BATCH", 4)
-    for id in "abcde":
+    for now_ms, id in enumerate("abcde", 10):
         program.enqueue(id)
-        program.complete()
+        program.complete(now_ms=now_ms)
     damage.change_text(program.store, "a")
     few = doctor.report()
     assert (few["receipts_verified"], few["findings"]) == (2, [])
     every = doctor.report("--verify")
     assert (every["receipts_verified"], every["findings"][0]["ids"]) == (5, ["a"])
+
+
+def test_the_latest_receipts_are_those_of_the_jobs_that_moved_last(
+    program: Program, doctor: Doctor, damage: Damage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fencepost.core.doctor.examine.SAMPLE", 1)
+    for id in "abc":
+        program.enqueue(id, priority="abc".index(id))
+    for now_ms in (10, 11, 12):  # the one of the highest priority first
+        program.complete(now_ms=now_ms)
+    with program.ledger() as ledger:
+        latest = "a" if ledger.capabilities.keeps_claim_details else "c"
+    damage.change_text(program.store, latest)
+    assert doctor.report()["findings"][0]["ids"] == [latest]
 
 
 def test_a_ledger_that_is_not_there_is_not_made(tmp_path: Path) -> None:

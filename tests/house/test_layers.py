@@ -24,6 +24,7 @@ VALUES = {
     "core.keys",
     "core.overview",
     "core.receipts",
+    "core.sealing",
     "core.spans",
     "core.texts",
 }
@@ -44,7 +45,8 @@ LAYERS: list[tuple[str, set[str]]] = [
     ("core.filters", {"core.job"}),
     ("core.arguments", {"core.errors", "core.inputs", "core.job", "core.receipts"}),
     ("core.overview", {"core.job"}),
-    ("core.inspection", {"core.inputs", "core.job", "core.receipts"}),
+    ("core.sealing", {"core.errors"}),
+    ("core.inspection", {"core.inputs", "core.job", "core.receipts", "core.sealing"}),
     ("core.inputs", {"core.documents", "core.errors", "core.job"}),
     ("core.receipts", VALUES),
     ("core.effect", VALUES),

@@ -128,6 +128,7 @@ def told(job: Job, **around: object) -> str:
             "cannot be read: LedgerCorrupt / restore from a copy",
         ),
         (QUEUED, {"has_input": False}, "its input is missing / fencepost doctor"),
+        (QUEUED, {"copying_from": "/x/old.db"}, "the copy of /x/old.db / until it has / copy --from /x/old.db"),
         (QUEUED, {"sealed_for": "/x/new.db"}, "sealed / copied to /x/new.db / jobs show a --store /x/new.db"),
     ],
 )  # fmt: skip

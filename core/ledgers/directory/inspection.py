@@ -14,10 +14,11 @@ from ...errors import FencepostError, LedgerFailed
 from ...inputs import Input, is_name, parse_record
 from ...inspection import Content, Entry, Finding
 from ...receipts import Receipt
+from ...sealing import Closing
 from ..file_checks import EXAMPLES, mode_findings, network_findings
 from .files import engine_errors, read_file
 from .lock import LedgerLock
-from .store import AUDIT, JOBS, MAX_INPUT_BYTES, SEAL, read_audit
+from .store import AUDIT, JOBS, MAX_INPUT_BYTES, closing_of, read_audit
 from .table import Table
 from .transfer import RESERVE_BYTES
 
@@ -86,10 +87,9 @@ class DirectoryInspection:
         """No queue of this kind is ever paused."""
         return []
 
-    def sealed_for(self) -> str | None:
-        """The destination that stands in the audit."""
-        seals = [entry.id for entry in read_audit(self._folder(), self.location) if entry.action == SEAL]
-        return seals[0] if seals else None
+    def closing(self) -> Closing:
+        """By what stands in the audit."""
+        return closing_of(read_audit(self._folder(), self.location))
 
     # -- the files --
 

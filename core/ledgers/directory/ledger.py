@@ -18,11 +18,10 @@ from ...errors import Unsupported
 from ...filters import ALL_JOBS, JobFilter
 from ...inputs import Input, NewJob, check_request, is_name
 from ...job import ClaimRequest, Job, State
-from ...ledger import AuditEntry, Capabilities, Enqueued, Export, Page, Row, Swept
+from ...ledger import AuditEntry, Capabilities, Enqueued, Export, Page, Row, Schedule, Swept
 from ...receipts import Published, Receipt, Settled, Settlement
 from ..folder_watch import FolderWatch
 from ..operating import ManualRule, Operator
-from ..sealing import sealed
 from ..verbs import MovingVerbs, Rule
 from . import looking, receipting, transfer
 from .enqueueing import enqueue
@@ -118,7 +117,7 @@ class DirectoryLedger(MovingVerbs, WithoutSchedules):
         self, settlements: Sequence[Settlement], request: ClaimRequest, *, now_ms: int | None = None
     ) -> tuple[list[Settled], list[Job]]:
         """Receipts first; then the completions and the claim in one write."""
-        self._refuse_if_sealed()
+        self._store.closing().refuse(self.location)
         published = receipting.publish_all(self._store, settlements)
         with self._open_table() as table:
             now_ms = self._at(now_ms)
@@ -149,7 +148,7 @@ class DirectoryLedger(MovingVerbs, WithoutSchedules):
 
     def publish(self, receipt: Receipt) -> Published:
         """Link the receipt to its name, or compare it with what stands there."""
-        self._refuse_if_sealed()
+        self._store.closing().refuse(self.location)
         return receipting.publish(self._store, receipt)
 
     @checked
@@ -162,7 +161,7 @@ class DirectoryLedger(MovingVerbs, WithoutSchedules):
         """Receipts first, each durable on its own; then all completions in one write."""
         if not settlements:
             return []
-        self._refuse_if_sealed()
+        self._store.closing().refuse(self.location)
         published = receipting.publish_all(self._store, settlements)
         with self._open_table() as table:
             return receipting.complete_all(table, settlements, published, self._at(now_ms))
@@ -268,7 +267,33 @@ class DirectoryLedger(MovingVerbs, WithoutSchedules):
 
     def sealed_for(self) -> str | None:
         """The destination it was sealed for."""
-        return self._store.sealed_for()
+        return self._store.closing().sealed_for
+
+    @checked
+    def begin_copy(self, source: str, *, actor: str | None = None, now_ms: int | None = None) -> None:
+        """Recorded in audit.jsonl, as a seal is."""
+        with self._store.table() as table:
+            transfer.begin_copy(self._store, table, source, actor=actor, now_ms=self._at(now_ms))
+
+    @checked
+    def end_copy(
+        self,
+        *,
+        paused: Sequence[str] = (),
+        schedules: Sequence[Schedule] = (),
+        given_up: bool = False,
+        actor: str | None = None,
+        now_ms: int | None = None,
+    ) -> bool:
+        """Recorded in audit.jsonl; pauses and schedules cannot be kept here."""
+        if paused or schedules:
+            self._needs_sql("a schedule or a pause")
+        with self._store.table():
+            return transfer.end_copy(self._store, given_up=given_up, actor=actor, now_ms=self._at(now_ms))
+
+    def copying_from(self) -> str | None:
+        """The source of the copy that has not ended."""
+        return self._store.closing().copying_from
 
     @checked
     def export_rows(self, *, after: str | None = None, limit: int = 1000) -> Export:
@@ -282,24 +307,20 @@ class DirectoryLedger(MovingVerbs, WithoutSchedules):
 
     def import_rows(self, rows: Sequence[Row]) -> int:
         """Inputs and receipts first, then the jobs in one write."""
-        with self._open_table() as table:
+        with self._open_table(even_copying=True) as table:
             return transfer.import_rows(self._store, table, rows)
 
     # -- shared by the verbs --
 
     @contextlib.contextmanager
-    def _open_table(self) -> Iterator[Table]:
-        """The table for a change; a sealed ledger refuses every one."""
+    def _open_table(self, *, even_copying: bool = False) -> Iterator[Table]:
+        """The table for a change; a closed ledger refuses every one."""
         with self._store.table() as table:
-            self._refuse_if_sealed()
+            self._store.closing().refuse(self.location, even_copying=even_copying)
             yield table
 
     def _at(self, now_ms: int | None) -> int:
         return self._clock() if now_ms is None else now_ms
-
-    def _refuse_if_sealed(self) -> None:
-        if (destination := self._store.sealed_for()) is not None:
-            raise sealed(self.location, destination)
 
     def _move(self, id: str, rule: Rule, now_ms: int | None) -> bool:
         with self._open_table() as table:

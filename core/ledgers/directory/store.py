@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Final, NoReturn
 
@@ -18,6 +18,7 @@ from ...errors import InvalidInput, LedgerCorrupt, LedgerFailed
 from ...inputs import Input, check_name, parse_record
 from ...ledger import AuditEntry
 from ...receipts import Receipt
+from ...sealing import COPY_BEGIN, COPY_END, COPY_GIVEN_UP, SEAL, Closing
 from .files import (
     append_line,
     clean_leftovers,
@@ -37,7 +38,6 @@ AUDIT: Final = "audit.jsonl"
 MAX_INPUT_BYTES: Final = 6_100_000
 """A text of 1,000,000 control characters takes six bytes for each in JSON."""
 MAX_AUDIT_BYTES: Final = 256 * 1024 * 1024
-SEAL: Final = "seal"
 
 
 class Store:
@@ -64,7 +64,7 @@ class Store:
         self._table: Table | None = None
         self._held: int | None = None
         self._audit_seen: tuple[int, int, int] | None = None
-        self._sealed_for: str | None = None
+        self._closing = Closing()
         self._receipts_to_sync = False
 
     def close(self) -> None:
@@ -265,8 +265,15 @@ class Store:
 
     def input_ids(self) -> list[str]:
         """Every id that has an input, sorted."""
-        with engine_errors(os.path.join(self.path, "inputs")):
-            names = os.listdir(self._inputs)
+        return self._ids(self._inputs, "inputs")
+
+    def receipt_ids(self) -> list[str]:
+        """Every id that has a receipt, sorted."""
+        return self._ids(self._effects, "effects")
+
+    def _ids(self, folder: int, room: str) -> list[str]:
+        with engine_errors(os.path.join(self.path, room)):
+            names = os.listdir(folder)
         return sorted(name[:-5] for name in names if name.endswith(".json") and not name.startswith("."))
 
     def _read(self, folder: int, room: str, id: str, max_bytes: int) -> tuple[str, bytes | None]:
@@ -286,18 +293,30 @@ class Store:
         """Every action on record, oldest first."""
         return read_audit(self._folder, self.path)
 
-    def sealed_for(self) -> str | None:
-        """The destination that the store was sealed for; the audit is read again only when it has changed."""
+    def closing(self) -> Closing:
+        """What closes the store; the audit is read again only when it has changed."""
         with engine_errors(os.path.join(self.path, AUDIT)):
             try:
                 found = os.stat(AUDIT, dir_fd=self._folder, follow_symlinks=False)
             except FileNotFoundError:
-                return None
+                return Closing()
         seen = (found.st_ino, found.st_size, found.st_mtime_ns)
         if seen != self._audit_seen:
-            seals = [entry.id for entry in self.audit() if entry.action == SEAL]
-            self._sealed_for, self._audit_seen = (seals[0] if seals else None), seen
-        return self._sealed_for
+            self._closing, self._audit_seen = closing_of(self.audit()), seen
+        return self._closing
+
+
+def closing_of(audit: Iterable[AuditEntry]) -> Closing:
+    """What closes a store with this audit: only one copy at a time comes, and a store is sealed once."""
+    sealed_for = copying_from = None
+    for entry in audit:
+        if entry.action == SEAL:
+            sealed_for = sealed_for or entry.id
+        elif entry.action == COPY_BEGIN:
+            copying_from = entry.id
+        elif entry.action in (COPY_END, COPY_GIVEN_UP):
+            copying_from = None
+    return Closing(sealed_for, copying_from)
 
 
 def read_audit(folder: int, path: str) -> list[AuditEntry]:

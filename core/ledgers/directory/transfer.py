@@ -10,11 +10,11 @@ from ... import job as moves
 from ...documents import MAX_DOCUMENT_BYTES
 from ...errors import IdentityConflict, InvalidInput, LedgerBusy, LimitExceeded
 from ...ledger import Export, Row
+from ...sealing import COPY_BEGIN, COPY_END, COPY_GIVEN_UP, SEAL, holds_something
 from ..operating import Operator
-from ..sealing import sealed
 from . import receipting
 from .rows import Purged, encode, kept
-from .store import SEAL, Store
+from .store import Store
 from .table import Table
 
 RESERVE_BYTES: Final = 256 * 1024
@@ -24,11 +24,10 @@ MOST_BYTES: Final = MAX_DOCUMENT_BYTES - RESERVE_BYTES
 
 def seal(store: Store, table: Table, destination: str, *, actor: str | None, now_ms: int) -> None:
     """Record the seal in audit.jsonl, unless a lease is live."""
-    sealed_for = store.sealed_for()
-    if sealed_for == destination:
+    closing = store.closing()
+    if closing.sealed_for == destination:
         return
-    if sealed_for is not None:
-        raise sealed(store.path, sealed_for)
+    closing.refuse(store.path)
     live = [
         job.id for job in table.jobs.values() if job.state == moves.RUNNING and not moves.lapsed(job, now_ms)
     ]
@@ -38,6 +37,29 @@ def seal(store: Store, table: Table, destination: str, *, actor: str | None, now
             "or wait for the leases to end"
         )
     store.record(Operator(actor, None).entry(SEAL, destination, now_ms))
+
+
+def begin_copy(store: Store, table: Table, source: str, *, actor: str | None, now_ms: int) -> None:
+    """Record in audit.jsonl that a copy comes, which closes the ledger; it must be empty."""
+    closing = store.closing()
+    if closing.copying_from == source:
+        return
+    closing.refuse(store.path)
+    there = [*table.jobs, *table.purged, *store.input_ids(), *store.receipt_ids()]
+    if there:
+        raise holds_something(store.path, there[0])
+    store.record(Operator(actor, None).entry(COPY_BEGIN, source, now_ms))
+
+
+def end_copy(store: Store, *, given_up: bool, actor: str | None, now_ms: int) -> bool:
+    """Record the end, which lets work begin; False: no copy has begun."""
+    closing = store.closing()
+    closing.refuse(store.path, even_copying=True)
+    if closing.copying_from is None:
+        return False
+    action = COPY_GIVEN_UP if given_up else COPY_END
+    store.record(Operator(actor, None).entry(action, closing.copying_from, now_ms))
+    return True
 
 
 def export_rows(store: Store, table: Table, *, after: str | None, limit: int) -> Export:

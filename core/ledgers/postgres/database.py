@@ -14,7 +14,6 @@ from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
 from ...errors import InvalidInput
-from ..sealing import sealed
 from ..statements import load
 from .address import Address
 from .errors import translate
@@ -63,20 +62,21 @@ class Database:
             connection.execute("COMMIT")
 
     @contextmanager
-    def write(self, *, even_sealed: bool = False, alone: bool = False) -> Iterator[Transaction]:
+    def write(
+        self, *, even_sealed: bool = False, even_copying: bool = False, alone: bool = False
+    ) -> Iterator[Transaction]:
         """A transaction that changes something; committed at the end, rolled back on any error.
 
         ``alone``: while no other transaction that writes is under way.
 
         Raises:
             LedgerBusy: a lock or a connection was not had in time.
-            LedgerSealed: the ledger has moved.
+            LedgerSealed: the ledger has moved, or waits for the rest of a copy.
         """
         first = ("stop_work",) if alone else ()
         with self._connection() as connection:
             meta = meta_of(self._begin(connection, _BEGIN, *first, "opening"))
-            if not even_sealed:
-                self._refuse_sealed(meta)
+            meta.closing.refuse(self.address.location, even_sealed=even_sealed, even_copying=even_copying)
             with self._committed(self._transaction(connection, meta)) as transaction:
                 yield transaction
 
@@ -92,7 +92,7 @@ class Database:
                 opening = connection.execute(self.statements["opening"])
                 cursors = [self._transaction(connection).send(*statement) for statement in ahead]
             meta = meta_of(opening.fetchall()[0])
-            self._refuse_sealed(meta)
+            meta.closing.refuse(self.address.location)
             rows = [cursor.fetchall() for cursor in cursors]
             with self._committed(self._transaction(connection, meta)) as transaction:
                 yield transaction, rows
@@ -117,7 +117,7 @@ class Database:
             transaction = self._transaction(connection)
             with transaction.savepoint():
                 transaction.meta = self._meta_of(transaction, identity)
-                self._refuse_sealed(transaction.meta)
+                transaction.meta.closing.refuse(self.address.location)
                 yield transaction
                 if transaction.wakes:
                     transaction.change("wake")
@@ -137,10 +137,6 @@ class Database:
         yield transaction
         if not transaction.ended:
             transaction.commit()
-
-    def _refuse_sealed(self, meta: Meta) -> None:
-        if meta.sealed_for is not None:
-            raise sealed(self.address.location, meta.sealed_for)
 
     # -- connections --
 

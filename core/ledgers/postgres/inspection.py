@@ -16,6 +16,7 @@ from ...errors import FencepostError, LedgerFailed
 from ...inputs import Input
 from ...inspection import Content, Entry, Finding
 from ...receipts import Receipt
+from ...sealing import Closing
 from ...spans import words
 from ..rows import JOB_COLUMNS, job_of
 from ..statements import load
@@ -120,10 +121,10 @@ class PostgresInspection:
         """The queues that are paused."""
         return [queue for (queue,) in self._rows("paused")]
 
-    def sealed_for(self) -> str | None:
-        """The destination of the copy."""
-        rows = self._rows("sealed_for")
-        return rows[0][0] if rows else None
+    def closing(self) -> Closing:
+        """A row of fencepost_meta."""
+        rows = self._rows("closing")
+        return Closing(*rows[0]) if rows else Closing()
 
     # -- the server --
 

@@ -51,8 +51,8 @@ LEFT JOIN {schema}.fencepost_effects AS receipt ON receipt.id = wanted.id
 -- name: paused
 SELECT queue FROM {schema}.fencepost_paused ORDER BY queue
 
--- name: sealed_for
-SELECT sealed_for FROM {schema}.fencepost_meta
+-- name: closing
+SELECT sealed_for, copying_from FROM {schema}.fencepost_meta
 
 -- name: not_durable
 -- The settings by which a crash of the server loses what was committed.

@@ -243,7 +243,7 @@ class PostgresLedger(SqlLedger):
 
     def import_rows(self, rows: Sequence[Row]) -> int:
         """In one transaction."""
-        with self._database.write() as transaction:
+        with self._database.write(even_copying=True) as transaction:
             return transfer.import_rows(transaction, rows)
 
     # -- schedules --
@@ -279,8 +279,13 @@ class PostgresLedger(SqlLedger):
         return self._database.read()
 
     @contextmanager
-    def _acting(self, now_ms: int | None, *, sealing: bool = False) -> Iterator[tuple[Transaction, int]]:
-        with self._database.write(even_sealed=sealing, alone=sealing) as transaction:
+    def _acting(
+        self, now_ms: int | None, *, even_sealed: bool = False, even_copying: bool = False
+    ) -> Iterator[tuple[Transaction, int]]:
+        alone = even_sealed or even_copying
+        with self._database.write(
+            even_sealed=even_sealed, even_copying=even_copying, alone=alone
+        ) as transaction:
             transaction.wakes = True
             yield transaction, _at(transaction, now_ms)
 

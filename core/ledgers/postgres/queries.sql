@@ -8,7 +8,8 @@
 -- For this transaction alone, plans are walks along the indexes, whatever the statistics say: the statements are
 -- written for them, and a hash join over a partial index takes eight times as long to settle a batch.
 SELECT
-    identity::text, sealed_for, floor(extract(epoch FROM now()) * 1000)::bigint, pg_current_snapshot()::text,
+    identity::text, sealed_for, copying_from, floor(extract(epoch FROM now()) * 1000)::bigint,
+    pg_current_snapshot()::text,
     set_config('enable_hashjoin', 'off', true),
     set_config('enable_mergejoin', 'off', true),
     set_config('enable_seqscan', 'off', true),
@@ -21,7 +22,7 @@ FROM {schema}.fencepost_meta
 -- name: meta
 -- The same of a transaction that is not ours, whose settings and clock are left as they are.
 SELECT
-    identity::text, sealed_for, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint,
+    identity::text, sealed_for, copying_from, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint,
     pg_current_snapshot()::text
 FROM {schema}.fencepost_meta
 
@@ -48,8 +49,8 @@ LISTEN {channel}
 -- name: wake
 NOTIFY {channel}
 
--- name: sealed_for
-SELECT sealed_for FROM {schema}.fencepost_meta
+-- name: closing
+SELECT sealed_for, copying_from FROM {schema}.fencepost_meta
 
 -- == enqueue ==
 
@@ -552,6 +553,18 @@ SELECT id FROM {schema}.fencepost_jobs WHERE state = 'running' AND lease_until_m
 
 -- name: seal
 UPDATE {schema}.fencepost_meta SET sealed_for = %s
+
+-- name: set_copying
+UPDATE {schema}.fencepost_meta SET copying_from = %s
+
+-- name: anything
+-- A name of something that the ledger holds; every job and every purged id has an input.
+SELECT id FROM {schema}.fencepost_inputs
+UNION ALL
+SELECT id FROM {schema}.fencepost_effects
+UNION ALL
+SELECT name FROM {schema}.fencepost_schedules
+LIMIT 1
 
 -- name: others
 -- The ids that have no job: inputs that wait for one, purged ids, receipts of neither.

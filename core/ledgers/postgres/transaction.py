@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 import psycopg
 from psycopg.rows import tuple_row
 
+from ...sealing import Closing
 from .address import Address
 from .arrays import adapt
 
@@ -24,7 +25,7 @@ class Meta:
 
     identity: str
     """Of the ledger."""
-    sealed_for: str | None
+    closing: Closing
     now_ms: int
     """The database's clock."""
     snapshot: str
@@ -33,11 +34,12 @@ class Meta:
 
 def meta_of(row: Row) -> Meta:
     """What the statements ``opening`` and ``meta`` tell; columns that only set something are passed over."""
-    return Meta(*row[:4])
+    identity, sealed_for, copying_from, now_ms, snapshot = row[:5]
+    return Meta(identity, Closing(sealed_for, copying_from), now_ms, snapshot)
 
 
 _COMMIT: Final = b"COMMIT"
-NO_META: Final = Meta("", None, 0, "")
+NO_META: Final = Meta("", Closing(), 0, "")
 
 
 class Transaction:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 
 from ...arguments import checked
 from ...inputs import check_name
 from ...job import Job
 from ...ledger import AuditEntry, Row, Schedule
 from ...overview import QueueCounts
-from ...scheduler import check_schedule
+from ...scheduler import check_schedule, parse_every
+from ...sealing import COPY_BEGIN, COPY_END, COPY_GIVEN_UP, SEAL
 from ..operating import Operator
 from ..verbs import MovingVerbs
 from . import auditing, looking, scheduling, transfer
@@ -36,11 +38,11 @@ class SqlLedger(MovingVerbs):
 
     @abstractmethod
     def _acting(
-        self, now_ms: int | None, *, sealing: bool = False
+        self, now_ms: int | None, *, even_sealed: bool = False, even_copying: bool = False
     ) -> AbstractContextManager[tuple[Transaction, int]]:
         """A transaction for what a person changes, and its instant; idle workers are woken to look at it.
 
-        ``sealing``: though the ledger is sealed, and while no other transaction that writes is under way.
+        Though the ledger is closed, where that is said; and then while no other transaction that writes is under way.
         """
 
     @abstractmethod
@@ -73,15 +75,52 @@ class SqlLedger(MovingVerbs):
     @checked
     def seal(self, destination: str, *, actor: str | None = None, now_ms: int | None = None) -> None:
         """A field of fencepost_meta, which every transaction that writes looks at first."""
-        with self._acting(now_ms, sealing=True) as (transaction, at_ms):
+        with self._acting(now_ms, even_sealed=True) as (transaction, at_ms):
             if transfer.seal(transaction, self.location, destination, at_ms):
-                auditing.record(transaction, Operator(actor, None).entry("seal", destination, at_ms))
+                auditing.record(transaction, Operator(actor, None).entry(SEAL, destination, at_ms))
 
     def sealed_for(self) -> str | None:
         """The destination it was sealed for."""
         with self._reading() as transaction:
-            destination: str | None = transaction.value("sealed_for")
-            return destination
+            return transfer.closing(transaction).sealed_for
+
+    @checked
+    def begin_copy(self, source: str, *, actor: str | None = None, now_ms: int | None = None) -> None:
+        """Another field of fencepost_meta."""
+        with self._acting(now_ms, even_copying=True) as (transaction, at_ms):
+            if transfer.begin_copy(transaction, self.location, source):
+                auditing.record(transaction, Operator(actor, None).entry(COPY_BEGIN, source, at_ms))
+
+    @checked
+    def end_copy(
+        self,
+        *,
+        paused: Sequence[str] = (),
+        schedules: Sequence[Schedule] = (),
+        given_up: bool = False,
+        actor: str | None = None,
+        now_ms: int | None = None,
+    ) -> bool:
+        """Pauses and schedules come in the transaction that lets work begin."""
+        with self._acting(now_ms, even_copying=True) as (transaction, at_ms):
+            source = transfer.closing(transaction).copying_from
+            if source is None:
+                return False
+            for queue in paused:
+                if scheduling.pause(transaction, queue):
+                    entry = Operator(actor, f"copied from {source}").entry("pause", queue, at_ms)
+                    auditing.record(transaction, entry)
+            for schedule in schedules:
+                scheduling.register(transaction, schedule, self._kept_text(schedule.text))
+            transaction.change("set_copying", (None,))
+            action = COPY_GIVEN_UP if given_up else COPY_END
+            auditing.record(transaction, Operator(actor, None).entry(action, source, at_ms))
+            return True
+
+    def copying_from(self) -> str | None:
+        """The source of the copy that has not ended."""
+        with self._reading() as transaction:
+            return transfer.closing(transaction).copying_from
 
     def check_room(self, rows: Iterable[Row]) -> None:
         """There is room for as many as the disk has."""
@@ -122,7 +161,8 @@ class SqlLedger(MovingVerbs):
         """An upsert by name."""
         check_schedule(schedule)
         with self._acting(now_ms) as (transaction, at_ms):
-            scheduling.register(transaction, schedule, self._kept_text(schedule.text), at_ms)
+            first = replace(schedule, next_ms=at_ms + parse_every(schedule.every))
+            scheduling.register(transaction, first, self._kept_text(schedule.text))
 
     def unregister_schedule(self, name: str) -> bool:
         """Jobs that it has fired stay."""

@@ -34,8 +34,8 @@ def paused(transaction: Transaction) -> list[str]:
     return [queue for (queue,) in transaction.rows("paused")]
 
 
-def register(transaction: Transaction, schedule: Schedule, text: str | bytes, now_ms: int) -> None:
-    """Add or replace a checked schedule; its next boundary stays while ``every`` does.
+def register(transaction: Transaction, schedule: Schedule, text: str | bytes) -> None:
+    """Add or replace a checked schedule that has its next boundary; one that is there stays while ``every`` does.
 
     ``text`` is the schedule's as the engine keeps it.
     """
@@ -50,7 +50,7 @@ def register(transaction: Transaction, schedule: Schedule, text: str | bytes, no
             "effect": schedule.effect,
             "priority": schedule.priority,
             "expires_ms": None if schedule.expires_s is None else whole_ms(schedule.expires_s),
-            "next_ms": now_ms + parse_every(schedule.every),
+            "next_ms": schedule.next_ms,
             "visibility_timeout_ms": lease_ms,
             "max_attempts": max_attempts,
             "backoff_base_ms": backoff_ms,

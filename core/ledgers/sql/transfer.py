@@ -9,7 +9,7 @@ from ...errors import IdentityConflict, InvalidInput, LedgerBusy
 from ...inputs import is_name
 from ...job import Job
 from ...ledger import Export, Page, Row
-from ..sealing import sealed
+from ...sealing import Closing, holds_something
 from .transaction import Transaction
 
 _OTHERS: Final = "others:"
@@ -21,18 +21,40 @@ ReadRows: TypeAlias = Callable[[Mapping[str, Job | None]], list[Row]]
 """All that is kept of these ids, in their order."""
 
 
+def closing(transaction: Transaction) -> Closing:
+    """What closes the ledger."""
+    return Closing(*transaction.rows("closing")[0])
+
+
+def begin_copy(transaction: Transaction, location: str, source: str) -> bool:
+    """Refuse all work until the copy has ended; False: it has begun already.
+
+    Raises:
+        IdentityConflict: the ledger holds something.
+        LedgerSealed: it was copied on, or waits for another copy.
+    """
+    closed = closing(transaction)
+    if closed.copying_from == source:
+        return False
+    closed.refuse(location)
+    there = transaction.value("anything")
+    if there is not None:
+        raise holds_something(location, there)
+    transaction.change("set_copying", (source,))
+    return True
+
+
 def seal(transaction: Transaction, location: str, destination: str, now_ms: int) -> bool:
     """Refuse all work from now on; False: it is sealed for that destination already.
 
     Raises:
         LedgerBusy: a lease is live.
-        LedgerSealed: sealed already for another destination.
+        LedgerSealed: sealed already for another destination, or itself a copy that has not ended.
     """
-    sealed_for = transaction.value("sealed_for")
-    if sealed_for == destination:
+    closed = closing(transaction)
+    if closed.sealed_for == destination:
         return False
-    if sealed_for is not None:
-        raise sealed(location, sealed_for)
+    closed.refuse(location)
     live = transaction.value("live_leases", (now_ms,))
     if live is not None:
         raise LedgerBusy(

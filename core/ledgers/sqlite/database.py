@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from ...errors import InvalidInput, LedgerBusy, LedgerFailed
-from ..sealing import sealed
+from ..sql import transfer
 from ..statements import load
 from .errors import translate
 from .migrations import migrate, migrate_within
@@ -104,20 +104,21 @@ class Database:
         return self._transaction("BEGIN")
 
     @contextmanager
-    def write(self, *, even_sealed: bool = False) -> Iterator[Transaction]:
+    def write(self, *, even_sealed: bool = False, even_copying: bool = False) -> Iterator[Transaction]:
         """A transaction that has the write lock from the start; committed at the end, rolled back on any error.
 
         Raises:
             LedgerBusy: the lock was not had in time.
-            LedgerSealed: the ledger has moved.
+            LedgerSealed: the ledger has moved, or waits for the rest of a copy.
         """
         # Threads of one process queue here: SQLite's own waiting sleeps in steps of up to 100 ms.
         if not self._writing.acquire(timeout=self._busy_timeout_ms / 1_000):
             raise LedgerBusy(f"{self.path}: another thread held the write lock for too long; try again")
         try:
             with self._transaction("BEGIN IMMEDIATE") as transaction:
-                if not even_sealed:
-                    refuse_sealed(transaction)
+                transfer.closing(transaction).refuse(
+                    self.path, even_sealed=even_sealed, even_copying=even_copying
+                )
                 yield transaction
         finally:
             self._writing.release()
@@ -144,7 +145,7 @@ class Database:
             transaction = Transaction(connection, statements(), self.path)
             with transaction.savepoint():
                 migrate_within(connection, self.path)
-                refuse_sealed(transaction)
+                transfer.closing(transaction).refuse(self.path)
                 yield transaction
         except (sqlite3.Error, UnicodeError, OverflowError) as error:
             raise translate(error, self.path) from error
@@ -313,13 +314,6 @@ def _after_fork() -> None:
 
 
 os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
-
-
-def refuse_sealed(transaction: Transaction) -> None:
-    """Raise LedgerSealed if the ledger was copied to another one."""
-    destination = transaction.value("sealed_for")
-    if destination is not None:
-        raise sealed(transaction.path, destination)
 
 
 def _make(path: str) -> None:

@@ -17,6 +17,7 @@ from ...errors import FencepostError, LedgerFailed
 from ...inputs import Input
 from ...inspection import Content, Entry, Finding
 from ...receipts import Receipt
+from ...sealing import Closing
 from ..file_checks import mode_findings, network_findings
 from ..rows import JOB_COLUMNS, job_of
 from ..statements import load
@@ -102,11 +103,11 @@ class SqliteInspection:
         with self._reading() as connection:
             return [queue for (queue,) in connection.execute(self._statements["paused"])]
 
-    def sealed_for(self) -> str | None:
-        """The destination of the copy."""
+    def closing(self) -> Closing:
+        """A row of fencepost_meta."""
         with self._reading() as connection:
-            row = connection.execute(self._statements["sealed_for"]).fetchone()
-        return None if row is None else row[0]
+            row = connection.execute(self._statements["closing"]).fetchone()
+        return Closing() if row is None else Closing(*row)
 
     # -- the engine --
 

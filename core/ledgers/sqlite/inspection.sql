@@ -50,5 +50,5 @@ LEFT JOIN fencepost_effects AS receipt ON receipt.id = wanted.value
 -- name: paused
 SELECT queue FROM fencepost_paused ORDER BY queue
 
--- name: sealed_for
-SELECT sealed_for FROM fencepost_meta
+-- name: closing
+SELECT sealed_for, copying_from FROM fencepost_meta

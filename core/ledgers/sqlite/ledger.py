@@ -236,7 +236,7 @@ class SqliteLedger(SqlLedger):
 
     def import_rows(self, rows: Sequence[Row]) -> int:
         """In one transaction."""
-        with self._database.write() as transaction:
+        with self._database.write(even_copying=True) as transaction:
             return transfer.import_rows(transaction, rows)
 
     # -- schedules --
@@ -275,9 +275,11 @@ class SqliteLedger(SqlLedger):
         return self._database.read()
 
     @contextmanager
-    def _acting(self, now_ms: int | None, *, sealing: bool = False) -> Iterator[tuple[Transaction, int]]:
+    def _acting(
+        self, now_ms: int | None, *, even_sealed: bool = False, even_copying: bool = False
+    ) -> Iterator[tuple[Transaction, int]]:
         # Whoever waits watches the file, and one transaction at a time writes to it.
-        with self._database.write(even_sealed=sealing) as transaction:
+        with self._database.write(even_sealed=even_sealed, even_copying=even_copying) as transaction:
             yield transaction, self._at(now_ms)
 
     def _kept_text(self, text: str) -> str:

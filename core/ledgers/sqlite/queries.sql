@@ -1,7 +1,7 @@
 -- Every statement of the SQLite ledger. A partial index is used only where its condition is repeated literally.
 
--- name: sealed_for
-SELECT sealed_for FROM fencepost_meta
+-- name: closing
+SELECT sealed_for, copying_from FROM fencepost_meta
 
 -- == enqueue ==
 
@@ -647,6 +647,18 @@ SELECT id FROM fencepost_jobs WHERE state = 'running' AND lease_until_ms > ? LIM
 
 -- name: seal
 UPDATE fencepost_meta SET sealed_for = ?
+
+-- name: set_copying
+UPDATE fencepost_meta SET copying_from = ?
+
+-- name: anything
+-- A name of something that the ledger holds; every job and every purged id has an input.
+SELECT id FROM fencepost_inputs
+UNION ALL
+SELECT id FROM fencepost_effects
+UNION ALL
+SELECT name FROM fencepost_schedules
+LIMIT 1
 
 -- name: others
 -- The ids that have no job: inputs that wait for one, purged ids, receipts of neither.

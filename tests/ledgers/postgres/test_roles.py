@@ -134,7 +134,7 @@ def look_with_the_doctor(url: str) -> None:
         ids = [entry.id for entry in inspection.entries()]
         assert list(inspection.contents(ids))
         inspection.paused()
-        inspection.sealed_for()
+        inspection.closing()
 
 
 def enqueue(own: Ledger, owner: Ledger, n: str) -> None:

@@ -139,6 +139,9 @@ def test_a_live_lease_is_refused_and_nothing_is_sealed(open_store: Callable[[str
         copy_ledger(source, destination, now_ms=2_050)
     assert source.sealed_for() is None
     assert rows(destination) == []
+    # Nothing has come, so the destination is free for another copy, and for work.
+    copy_ledger(open_store("empty.db"), destination, now_ms=2_050)
+    destination.enqueue([NewJob("a", "text")])
 
 
 CRASH = """
@@ -175,9 +178,19 @@ def test_a_copy_that_crashed_goes_on_when_it_is_run_again(
         assert subprocess.run(run, check=False).returncode == -9
     source, destination = open_store(source_name), open_store(destination_name)
     assert {row.id for row in rows(destination)} == set(ids[:25])
+    # A job that has come may have its receipt, or its later fence, still to come: nobody works here yet.
+    with pytest.raises(LedgerSealed, match=source_name):
+        destination.claim(claimant="me", lease_ms=100, max_attempts=3, now_ms=5_000)
+    with pytest.raises(LedgerSealed, match=source_name):
+        destination.enqueue([NewJob("new", "text")])
+    with pytest.raises(LedgerSealed, match=source_name):
+        copy_ledger(destination, open_store("third.db"), now_ms=5_000)
+    with pytest.raises(LedgerSealed, match=source_name):
+        copy_ledger(open_store("fourth.db"), destination, now_ms=5_000)
     copied = copy_ledger(source, destination, now_ms=5_000)
     assert (copied.rows, copied.new) == (31, 6)
     assert contents(destination) == before
+    assert destination.claim(claimant="me", lease_ms=100, max_attempts=3, now_ms=5_000)
 
 
 def test_a_destination_that_holds_something_else_is_refused_before_the_seal(
@@ -191,15 +204,18 @@ def test_a_destination_that_holds_something_else_is_refused_before_the_seal(
     assert source.sealed_for() is None
 
 
-def test_a_destination_that_has_gone_on_is_not_overwritten(open_store: Callable[[str], Ledger]) -> None:
-    source, destination = open_store(DIRECTORY), open_store(SQLITE)
+def test_a_copy_that_has_ended_is_left_as_it_is(open_store: Callable[[str], Ledger]) -> None:
+    source, destination = open_store(SQLITE), open_store("other.db")
     fill(source)
+    source.pause("mail", now_ms=4_000)
     copy_ledger(source, destination, now_ms=5_000)
     assert destination.claim(claimant="me", lease_ms=100, max_attempts=3, now_ms=9_000)
-    after = contents(destination)
-    with pytest.raises(IdentityConflict, match="is there already"):
-        copy_ledger(source, destination, now_ms=9_000)
-    assert contents(destination) == after
+    destination.enqueue([NewJob("new", "text")], now_ms=9_000)
+    destination.resume("mail", now_ms=9_000)
+    after, audit = contents(destination), destination.audit()
+    again = copy_ledger(source, destination, now_ms=9_000)
+    assert (again.rows, again.new) == (31, 0)
+    assert (contents(destination), destination.audit(), destination.paused()) == (after, audit, [])
 
 
 def test_a_source_goes_to_one_destination_only(open_store: Callable[[str], Ledger]) -> None:
@@ -215,8 +231,11 @@ def test_a_ledger_that_was_moved_on_is_no_destination(open_store: Callable[[str]
     fill(first)
     copy_ledger(first, second, now_ms=5_000)
     copy_ledger(second, third, now_ms=5_000)
+    fourth = open_store("fourth.db")
+    fill(fourth)
     with pytest.raises(LedgerSealed, match=r"other\.db"):
-        copy_ledger(first, second, now_ms=5_000)
+        copy_ledger(fourth, second, now_ms=5_000)
+    assert fourth.sealed_for() is None
 
 
 def test_a_ledger_is_not_copied_to_itself(open_store: Callable[[str], Ledger]) -> None:

@@ -124,7 +124,7 @@ def test_a_conflict_names_the_record_and_stores_nothing(ledger: SqliteLedger) ->
         ("UPDATE fencepost_jobs SET priority = 2147483648", "CHECK"),
         ("UPDATE fencepost_jobs SET waiting = 2", "CHECK"),
         ("INSERT INTO fencepost_jobs (id) VALUES ('b')", "NOT NULL"),
-        ("INSERT INTO fencepost_meta VALUES (2, 1, NULL)", "CHECK"),
+        ("INSERT INTO fencepost_meta VALUES (2, 1, NULL, NULL)", "CHECK"),
     ],
 )
 def test_the_schema_keeps_nonsense_out(

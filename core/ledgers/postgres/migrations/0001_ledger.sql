@@ -14,7 +14,8 @@ CREATE TABLE {schema}.fencepost_meta (
     only_row integer PRIMARY KEY DEFAULT 1 CHECK (only_row = 1),
     schema_version integer NOT NULL CHECK (schema_version >= 1),
     identity uuid NOT NULL DEFAULT gen_random_uuid(),
-    sealed_for text
+    sealed_for text,
+    copying_from text
 );
 
 -- Gives each request room for its records: `key`, the order of enqueue, is a number from here plus the place

@@ -4,7 +4,8 @@
 CREATE TABLE fencepost_meta (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
     schema_version INTEGER NOT NULL CHECK (schema_version >= 1),
-    sealed_for TEXT
+    sealed_for TEXT,
+    copying_from TEXT
 ) STRICT;
 
 -- `key` is the order of enqueue. Keys are given out over jobs and dead together, so that a job keeps its
