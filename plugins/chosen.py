@@ -50,12 +50,15 @@ class ChosenEffect:
         given: Settings,
         environ: Mapping[str, str],
         middleware: Sequence[object] = (),
+        secrets: Redactor,
     ) -> None:
+        """``secrets`` is told those of this effect before any of its code runs that knows them."""
         self.info = info
         self.pure = "effect_outcome" in hooks.implemented
         settings = resolve(info, given, environ, pure=self.pure)
         self.namespace: str = settings.get(NAMESPACE) or ""
         self.redactor = Redactor(secrets_of(info, settings))
+        secrets.learn(secrets_of(info, settings))
         self._has_secrets = bool(self.redactor)
         self._hooks = bind(plugin, around=middleware).hook
         self._open = True

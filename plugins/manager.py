@@ -53,6 +53,8 @@ class Plugins:
         self._builtins = {found.name: found for found in builtins}
         self._blocked = blocked
         self._environ = environ
+        self.redactor = Redactor()
+        """Hides the secrets of every effect that was chosen, or was to be: for logs and tracebacks."""
         self._chosen: dict[str, tuple[Settings, ChosenEffect]] = {}
         self._middleware = [
             one.plugin for one in self._good() if one.hooks and one.hooks.wrapped and not one.info
@@ -96,11 +98,6 @@ class Plugins:
         """Tells every plugin what happened."""
         return self._observers
 
-    @property
-    def redactor(self) -> Redactor:
-        """Hides the secrets of every chosen effect, for logs and tracebacks."""
-        return sum((effect.redactor for _, effect in self._chosen.values()), Redactor())
-
     def effect_names(self) -> list[str]:
         """The effects that can be chosen, by name."""
         shipped = [name for name, found in self._builtins.items() if not found.is_blocked(self._blocked)]
@@ -134,7 +131,13 @@ class Plugins:
         assert one.info is not None
         assert one.hooks is not None
         effect = ChosenEffect(
-            one.plugin, one.info, one.hooks, given=given, environ=self._environ, middleware=self._middleware
+            one.plugin,
+            one.info,
+            one.hooks,
+            given=given,
+            environ=self._environ,
+            middleware=self._middleware,
+            secrets=self.redactor,
         )
         self._chosen[name] = (given, effect)
         return effect

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, MutableMapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 HIDDEN: Final = "***"
@@ -22,14 +23,17 @@ class Redactor:
     """Replaces a set of secrets by ``***`` wherever text leaves an effect."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self._secrets: list[str] = []
+        self.learn(secrets)
+
+    def learn(self, secrets: Iterable[str]) -> None:
+        """Replace these from now on, too."""
+        known = {*self._secrets, *(str(secret) for secret in secrets if secret)}
         # The longest first, so that one secret which contains another goes as a whole.
-        self._secrets = sorted({str(secret) for secret in secrets if secret}, key=len, reverse=True)
+        self._secrets = sorted(known, key=len, reverse=True)
 
     def __bool__(self) -> bool:
         return bool(self._secrets)
-
-    def __add__(self, other: Redactor) -> Redactor:
-        return Redactor([*self._secrets, *other._secrets])
 
     def text(self, text: str) -> str:
         """``text`` without any of the secrets."""
@@ -68,27 +72,34 @@ class Redactor:
             return part
         return self.text(str(part))
 
-    def filter(self) -> logging.Filter:
-        """For a log handler: it lets every record pass, without any of the secrets."""
-        return _HideSecrets(self)
+    def clean(self, record: logging.LogRecord) -> bool:
+        """Take the secrets out of a log record; always true, so that it is a filter for a log handler."""
+        if self._secrets:
+            record.msg, record.args = self.text(_formatted(record.msg, record.args)), ()
+            if record.exc_info and record.exc_info[1] is not None:
+                error = self.error(record.exc_info[1])
+                record.exc_info = (type(error), error, error.__traceback__)
+        return True
+
+    @contextmanager
+    def cleaning_logs(self) -> Iterator[None]:
+        """Within the block no log record of this process is made with a secret, whoever logs and prints it."""
+        make = logging.getLogRecordFactory()
+
+        def make_clean(*args: Any, **kwargs: Any) -> logging.LogRecord:
+            record = make(*args, **kwargs)
+            self.clean(record)
+            return record
+
+        logging.setLogRecordFactory(make_clean)
+        try:
+            yield
+        finally:
+            logging.setLogRecordFactory(make)
 
     def log(self, log: logging.Logger | logging.LoggerAdapter[Any]) -> logging.LoggerAdapter[Any]:
         """A logger that passes on everything but the secrets."""
         return _RedactingLog(log, self)
-
-
-class _HideSecrets(logging.Filter):
-    def __init__(self, redactor: Redactor) -> None:
-        super().__init__()
-        self._redactor = redactor
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        if self._redactor:
-            record.msg, record.args = self._redactor.text(_formatted(record.msg, record.args)), ()
-            if record.exc_info and record.exc_info[1] is not None:
-                error = self._redactor.error(record.exc_info[1])
-                record.exc_info = (type(error), error, error.__traceback__)
-        return True
 
 
 class _RedactingLog(logging.LoggerAdapter[Any]):

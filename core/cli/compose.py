@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from contextlib import ExitStack
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
 
 from ..config import Config
 from ..effect import Effect
@@ -15,7 +17,10 @@ if TYPE_CHECKING:
 
 
 class Effects:
-    """The plugins of one command, and the effects chosen from them with the settings that the user gave."""
+    """The plugins of one command, and the effects chosen from them with the settings that the user gave.
+
+    While it is open no log line shows a secret; at its end the effects are closed.
+    """
 
     def __init__(
         self,
@@ -39,7 +44,18 @@ class Effects:
         for name in in_file:
             if not self.plugins.has(name):  # the file may be shared with machines that have it
                 warn(f"{origin} [effects.{name}]: no effect of that name is installed here")
+        self._while_open = ExitStack()
         self._settings = plugin_settings.merged(in_file, in_options)
+
+    def __enter__(self) -> Self:
+        self._while_open.enter_context(self.plugins.redactor.cleaning_logs())
+        self._while_open.callback(self.plugins.close)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._while_open.close()
 
     def choose(self, name: str) -> Effect:
         """The effect of that name with its settings; EffectNotFound or PluginError where that cannot be."""

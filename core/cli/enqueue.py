@@ -92,8 +92,9 @@ def enqueue(
     )
     store_all = _store_lines if lines or input.endswith(SUFFIX) else _store_document
     with documents_only() as out:
-        effects = Effects(configured, settings=set_, modules=plugin, blocked=no_plugin, wanted=[effect])
-        try:
+        with Effects(
+            configured, settings=set_, modules=plugin, blocked=no_plugin, wanted=[effect]
+        ) as effects:
             told, location = store_all(
                 input,
                 configured.store if store is None else store,
@@ -102,8 +103,6 @@ def enqueue(
                 stored=effects.plugins.observers.job_enqueued,
                 now_ms=options.logical_or_none(now_ms),
             )
-        finally:
-            effects.plugins.close()
         print_document({**told, "store": location}, out)
 
 

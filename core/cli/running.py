@@ -36,7 +36,6 @@ def run_worker(
     health_file: str | None,
     log_format: str,
     clock_name: str,
-    hide_secrets: logging.Filter,
     out: TextIO,
 ) -> None:
     """Run the worker to its end, and print its events to ``out``."""
@@ -51,7 +50,7 @@ def run_worker(
             if tell is not None:
                 tell(len(events), f"{len(events):,} attempts")
 
-        set_up_logs(log_format, level=level, hide_secrets=hide_secrets)
+        set_up_logs(log_format, level=level)
         worker = Worker(
             ledger,
             effects,
@@ -124,12 +123,9 @@ class JsonLines(logging.Formatter):
         return json.dumps(line, ensure_ascii=False)
 
 
-def set_up_logs(log_format: str, *, level: int, hide_secrets: logging.Filter | None = None) -> None:
-    """Send the program's own log lines to stderr; neither they nor those of plugins show a secret."""
+def set_up_logs(log_format: str, *, level: int) -> None:
+    """Send the program's own log lines to stderr."""
     handler = logging.StreamHandler(sys.stderr)
-    for shown in (handler, logging.lastResort):  # the latter has the lines of loggers that nobody has set up
-        if hide_secrets is not None and shown is not None:
-            shown.addFilter(hide_secrets)
     handler.setFormatter(
         JsonLines() if log_format == "json" else logging.Formatter("%(asctime)s %(levelname)-7s %(message)s")
     )

@@ -81,10 +81,11 @@ def add(
             ),
         )
     )
-    with documents_only():
-        effects = Effects(configured, settings=set_, modules=plugin, blocked=no_plugin, wanted=[effect])
+    with (
+        documents_only(),
+        Effects(configured, settings=set_, modules=plugin, blocked=no_plugin, wanted=[effect]) as effects,
+    ):
         text_check(effects, effect)(schedule.text)
-        effects.plugins.close()
     _refuse_without(configured.store if store is None else store)
     logical_ms = options.logical_or_none(now_ms)
     clock = wall_ms if logical_ms is None else logical(logical_ms)

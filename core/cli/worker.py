@@ -141,25 +141,23 @@ def worker(
     )
     configured = load(config)
     clock = wall_ms if logical_ms is None else logical(logical_ms)
-    with documents_only() as out:
-        effects = Effects(configured, settings=set_, modules=plugin, blocked=no_plugin, wanted=effect)
-        try:
-            chosen = {name: effects.choose(name) for name in effect} if effect else effects.choose_all()
-            with open_ledger(configured.store if store is None else store, clock=clock) as ledger:
-                run_worker(
-                    ledger,
-                    chosen,
-                    worker_options,
-                    observers=effects.plugins.observers,
-                    crash=None if crash_after is None else _crash_at(crash_after, out),
-                    health_file=health_file,
-                    log_format=log_format.value,
-                    clock_name="logical" if logical_ms is not None else "ledger",
-                    hide_secrets=effects.plugins.redactor.filter(),
-                    out=out,
-                )
-        finally:
-            effects.plugins.close()
+    with (
+        documents_only() as out,
+        Effects(configured, settings=set_, modules=plugin, blocked=no_plugin, wanted=effect) as effects,
+    ):
+        chosen = {name: effects.choose(name) for name in effect} if effect else effects.choose_all()
+        with open_ledger(configured.store if store is None else store, clock=clock) as ledger:
+            run_worker(
+                ledger,
+                chosen,
+                worker_options,
+                observers=effects.plugins.observers,
+                crash=None if crash_after is None else _crash_at(crash_after, out),
+                health_file=health_file,
+                log_format=log_format.value,
+                clock_name="logical" if logical_ms is not None else "ledger",
+                out=out,
+            )
 
 
 def _crash_at(point: CrashAfter, out: TextIO) -> CrashHook:

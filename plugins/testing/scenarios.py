@@ -5,6 +5,7 @@ Clocks are logical: a successor starts at the instant at which its predecessor's
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -47,11 +48,13 @@ class Subject:
             "effect": self.effect,
             "settings": {key: [one.value, one.origin, one.is_text] for key, one in given.items()},
             "text": self.text,
+            "path": sys.path,
         }
 
 
 def chosen(orders: Mapping[str, Any]) -> Effect:
     """The effect under test, configured, in the process that was given the orders; its text is valid."""
+    sys.path[:] = orders["path"]  # pytest has put the folders of its tests there, where the effect may lie
     given = {key: Given(*parts) for key, parts in orders["settings"].items()}
     effect = Plugins.load(modules=orders["plugins"]).choose(orders["effect"], given)
     effect.validate(orders["text"])

@@ -221,6 +221,50 @@ def test_a_secret_is_in_no_output_log_or_store_even_with_debug(site, project, mo
     assert [path for path in stored if SECRET.encode() in path.read_bytes()] == []
 
 
+def test_no_log_line_of_set_up_validation_or_of_handlers_of_its_own_shows_a_secret(
+    site, project, monkeypatch
+):
+    site.effect(
+        "chatty",
+        source="""
+        import logging
+        logging.basicConfig(level="INFO", format="own handler: %(message)s")
+        log = logging.getLogger("chatty")
+
+        @hookimpl
+        def effect_info():
+            return EffectInfo(name="chatty", summary="s", settings={
+                "token": Setting("t", required=True, secret=True, env="CHATTY_TOKEN")})
+
+        @hookimpl
+        def effect_configure(settings):
+            global token
+            token = settings["token"]
+            log.info("set up with %s", token)
+
+        @hookimpl
+        def effect_validate(text):
+            log.info("validated with " + token)
+
+        @hookimpl
+        def effect_apply(request):
+            log.info("applied with %(token)s", {"token": token})
+            return {}
+        """,
+    )
+    project("jobs.json", '[{"id": "a", "text": "hello"}]')
+    monkeypatch.setenv("CHATTY_TOKEN", SECRET)
+    outputs = [
+        fencepost("enqueue", "--input", "jobs.json", "--effect", "chatty"),
+        fencepost("worker", "--effect", "chatty"),
+    ]
+    said = [output.stderr.decode().splitlines() for output in outputs]
+    assert said == [
+        ["own handler: set up with ***", "own handler: validated with ***"],
+        ["own handler: set up with ***", "own handler: applied with ***"],
+    ]
+
+
 def test_observers_that_ship_say_what_happens(project):
     enqueue()
     ended = fencepost("worker", "--plugin", "log", "--plugin", "timing", "--follow", "--idle-exit", "0.01")

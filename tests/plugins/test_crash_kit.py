@@ -13,9 +13,7 @@ def subject(tmp_path, monkeypatch):
     from pathlib import Path
 
     subjects = Path(__file__).parent / "subjects"
-    monkeypatch.chdir(subjects)
-    monkeypatch.syspath_prepend(subjects)
-    monkeypatch.setenv("PYTHONPATH", str(subjects))
+    monkeypatch.syspath_prepend(subjects)  # as pytest does with the folder of a test
     import good
 
     world, folder, kit = tmp_path / "world.db", tmp_path / "files", tmp_path / "kit"

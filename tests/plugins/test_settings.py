@@ -256,7 +256,7 @@ def test_a_wrong_format_of_a_log_line_is_no_reason_for_the_work_to_fail(leaky, c
     asked.log.warning("%d of %s", "many")
     assert "%d of %s ('many',) (a wrong format" in caplog.text
     line = logging.LogRecord("other", logging.INFO, "", 0, "%d of %s", (SECRET,), None)
-    assert leaky[0].redactor.filter().filter(line)
+    assert leaky[0].redactor.clean(line)
     assert line.getMessage().startswith("%d of %s ('***',) (a wrong format")
 
 
