@@ -10,6 +10,7 @@
     │   ├── LedgerCorrupt     what is stored cannot be read, or misses a part
     │   ├── LedgerBusy        a lock or a connection was not had in time: try again
     │   ├── LedgerFailed      the engine failed; its own error is the cause
+    │   │   ├── LedgerReplaced  another one stands in the place of the one that was opened
     │   │   └── LedgerSealed  moved: copied to another ledger, or the copy to here has not ended
     │   ├── LedgerVersion     made by a newer program, or not yet migrated
     │   └── Unsupported       this kind of ledger does not have that verb
@@ -67,6 +68,10 @@ class LedgerBusy(LedgerError):
 
 class LedgerFailed(LedgerError):
     """The engine under the ledger failed; ``__cause__`` is its own error."""
+
+
+class LedgerReplaced(LedgerFailed):
+    """Another ledger stands where this one was opened, which knows nothing of its claims: open it anew."""
 
 
 class LedgerSealed(LedgerFailed):

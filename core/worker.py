@@ -22,7 +22,15 @@ from typing import Final
 
 from .attempts import Attempt, Broken, Lost, Renew, Verdict, perform
 from .effect import Effect, EffectRequest
-from .errors import LeaseLost, LedgerBusy, LedgerCorrupt, LedgerError, LedgerFailed, LedgerSealed
+from .errors import (
+    LeaseLost,
+    LedgerBusy,
+    LedgerCorrupt,
+    LedgerError,
+    LedgerFailed,
+    LedgerReplaced,
+    LedgerSealed,
+)
 from .events import Event, NoObservers, Observers, WorkerOptions
 from .heartbeats import Heart
 from .housekeeping import Housekeeper
@@ -380,8 +388,8 @@ class Worker(Renew):
 
     def _outage(self, error: LedgerError) -> None:
         """The ledger cannot be used now: a following worker says so once, and tries again after a growing nap."""
-        if self._options.bounded or isinstance(error, LedgerSealed):
-            raise error
+        if self._options.bounded or isinstance(error, LedgerSealed | LedgerReplaced):
+            raise error  # no waiting brings it back
         self.idle_since = None  # there may be work that cannot be seen now
         if not self._outages:
             _log.error("the ledger cannot be used; claiming nothing until it can: %s", error)

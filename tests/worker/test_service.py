@@ -12,7 +12,17 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from fencepost.core import Job, LeaseLost, Ledger, LedgerBusy, LedgerFailed, NewJob, Stamps, open_ledger
+from fencepost.core import (
+    Job,
+    LeaseLost,
+    Ledger,
+    LedgerBusy,
+    LedgerFailed,
+    LedgerReplaced,
+    NewJob,
+    Stamps,
+    open_ledger,
+)
 from fencepost.core.attempts import Attempt
 from fencepost.core.errors import Reject, Retry
 from fencepost.core.events import Event, WorkerOptions
@@ -362,6 +372,28 @@ def test_a_sealed_ledger_ends_a_following_worker(tmp_path: Any) -> None:
         running.thread.join(LIMIT_S)
         assert isinstance(running.error, LedgerFailed)
         assert "elsewhere.db" in str(running.error)
+
+
+@pytest.mark.parametrize("name", ["store", "store.db"])
+def test_a_worker_waits_for_a_store_that_was_moved_away_and_ends_where_another_takes_its_place(
+    tmp_path: Any, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    place, elsewhere = tmp_path / name, tmp_path / f"moved-{name}"
+    with open_ledger(place) as ledger:
+        add(ledger, "a")
+        running = Running(ledger, Acting())
+        until(lambda: len(running.events) == 1)
+        place.rename(elsewhere)
+        until(lambda: "moved away" in caplog.text)
+        elsewhere.rename(place)
+        add(ledger, "b")
+        until(lambda: len(running.events) == 2)
+        place.rename(elsewhere)
+        with open_ledger(place) as other:
+            add(other, "c")
+            running.thread.join(LIMIT_S)
+            assert isinstance(running.error, LedgerReplaced)
+            assert other.counts()["queued"] == 1
 
 
 # -- clocks that step --

@@ -14,7 +14,7 @@ from typing import Final, NoReturn
 
 from ...crash import Step
 from ...documents import MAX_DOCUMENT_BYTES, compact, parse, readable
-from ...errors import InvalidInput, LedgerCorrupt, LedgerFailed
+from ...errors import InvalidInput, LedgerCorrupt, LedgerFailed, LedgerReplaced
 from ...inputs import Input, check_name, parse_record
 from ...ledger import AuditEntry
 from ...receipts import Receipt
@@ -166,9 +166,14 @@ class Store:
                 there = os.stat(self.path)
             except FileNotFoundError:
                 there = None
-            if there is None or not os.path.samestat(there, os.fstat(self._folder)):
+            if there is None:
                 raise LedgerFailed(
-                    f"{self.path}: the folder was moved or replaced while it was in use; open it again"
+                    f"{self.path}: the folder was removed or moved away while it was in use; put it back, or open the "
+                    "ledger anew"
+                )
+            if not os.path.samestat(there, os.fstat(self._folder)):
+                raise LedgerReplaced(
+                    f"{self.path}: the folder was replaced by another one while it was in use; open the ledger anew"
                 )
 
     # -- inputs and receipts: written once, never replaced --

@@ -13,7 +13,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
-from ...errors import InvalidInput
+from ...errors import InvalidInput, LedgerReplaced
 from ..statements import load
 from .address import Address
 from .errors import translate
@@ -44,6 +44,7 @@ class Database:
         self._pool = Pool(self.connect, location=address.location, most=max_connections, timeout_s=timeout_s)
         self._making = threading.Lock()
         self._made = False
+        self._identity: str | None = None
 
     # -- transactions --
 
@@ -76,7 +77,7 @@ class Database:
         first = ("stop_work",) if alone else ()
         with self._connection() as connection:
             meta = meta_of(self._begin(connection, _BEGIN, *first, "opening"))
-            meta.closing.refuse(self.address.location, even_sealed=even_sealed, even_copying=even_copying)
+            self._admit(meta, even_sealed=even_sealed, even_copying=even_copying)
             with self._committed(self._transaction(connection, meta)) as transaction:
                 yield transaction
 
@@ -92,7 +93,7 @@ class Database:
                 opening = connection.execute(self.statements["opening"])
                 cursors = [self._transaction(connection).send(*statement) for statement in ahead]
             meta = meta_of(opening.fetchall()[0])
-            meta.closing.refuse(self.address.location)
+            self._admit(meta)
             rows = [cursor.fetchall() for cursor in cursors]
             with self._committed(self._transaction(connection, meta)) as transaction:
                 yield transaction, rows
@@ -137,6 +138,15 @@ class Database:
         yield transaction
         if not transaction.ended:
             transaction.commit()
+
+    def _admit(self, meta: Meta, *, even_sealed: bool = False, even_copying: bool = False) -> None:
+        if self._identity is None:
+            self._identity = meta.identity
+        elif self._identity != meta.identity:
+            raise LedgerReplaced(
+                f"{self.address.location}: the ledger was replaced by another one while it was in use; open it anew"
+            )
+        meta.closing.refuse(self.address.location, even_sealed=even_sealed, even_copying=even_copying)
 
     # -- connections --
 

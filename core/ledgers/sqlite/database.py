@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final, Literal
 
-from ...errors import InvalidInput, LedgerBusy, LedgerFailed
+from ...errors import InvalidInput, LedgerBusy, LedgerFailed, LedgerReplaced
 from ..sql import transfer
 from ..statements import load
 from .errors import translate
@@ -218,7 +218,9 @@ class Database:
             self._handles.discard(handle)
 
     def _connect(self) -> sqlite3.Connection:
-        _make(self.path)
+        self.check_file()
+        if self._identity is None:
+            _make(self.path)
         connection = sqlite3.connect(
             f"{Path(self.path).as_uri()}?mode=rw",
             uri=True,
@@ -259,12 +261,23 @@ class Database:
     # -- the file --
 
     def check_file(self) -> None:
-        """Raise LedgerFailed if another file, or none, stands where this one was opened."""
-        if self._identity is not None and _identity(self.path) != self._identity:
+        """Look whether the file that was opened still stands in its place.
+
+        Raises:
+            LedgerFailed: none does; it may come back.
+            LedgerReplaced: another one does.
+        """
+        if self._identity is None or (found := _identity(self.path)) == self._identity:
+            return
+        if found is None:
             raise LedgerFailed(
-                f"{self.path}: the file was removed or replaced since it was opened; whatever goes into the old one "
-                "is lost. Open the ledger anew, and replace it only while no program has it open"
+                f"{self.path}: the file was removed or moved away while it was in use; whatever goes into it is lost. "
+                "Put it back, or open the ledger anew"
             )
+        raise LedgerReplaced(
+            f"{self.path}: the file was replaced by another one while it was in use; whatever goes into the old one "
+            "is lost. Open the ledger anew, and replace it only while no program has it open"
+        )
 
     def _check_same_file(self, connection: sqlite3.Connection) -> None:
         files = {name: file for _, name, file in connection.execute("PRAGMA database_list").fetchall()}

@@ -14,6 +14,7 @@ from fencepost.core import (
     LedgerBusy,
     LedgerCorrupt,
     LedgerFailed,
+    LedgerReplaced,
     LimitExceeded,
     NewJob,
     Receipt,
@@ -305,7 +306,7 @@ def test_a_folder_that_was_exchanged_under_a_running_program_is_noticed(store: P
         store.rename(tmp_path / "moved")
         with DirectoryLedger(store) as fresh:
             fresh.enqueue([NewJob("b", "y")])
-        with pytest.raises(LedgerFailed, match="moved or replaced"):
+        with pytest.raises(LedgerReplaced, match="replaced by another one"):
             claim(ledger, 1)
     assert [row["ID"] for row in rows(store)] == ["b"]
 

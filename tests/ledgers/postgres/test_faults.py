@@ -7,7 +7,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from fencepost.core import Ledger, LedgerFailed, NewJob, Receipt, Settlement, Stamps
+from fencepost.core import Ledger, LedgerFailed, LedgerReplaced, NewJob, Receipt, Settlement, Stamps
 from fencepost.core.job import ClaimRequest
 
 Sql = Callable[..., list[tuple[Any, ...]]]
@@ -236,3 +236,22 @@ def test_an_error_in_an_enqueue_that_joined_leaves_the_callers_transaction_usabl
         mend(sql)
     assert [job.id for job in ledger.jobs().jobs] == ["a", "c"]
     assert ledger.read_inputs(["b"]) == {}
+
+
+def test_another_ledger_in_the_place_of_this_one_takes_no_work_of_its_claims(
+    ledger: Ledger, sql: Sql
+) -> None:
+    ledger.enqueue([NewJob("a", "text")], now_ms=0)
+    version = claim(ledger, 0)
+    sql(
+        "UPDATE fencepost_meta SET identity = gen_random_uuid()"
+    )  # as a schema that was dropped and made anew has
+    verbs: list[Callable[[], object]] = [
+        lambda: ledger.complete("a", version, now_ms=1),
+        lambda: claim(ledger, LEASE_MS),
+        lambda: ledger.enqueue([NewJob("b", "text")], now_ms=1),
+    ]
+    for verb in verbs:
+        with pytest.raises(LedgerReplaced, match="open it anew"):
+            verb()
+    assert sql("SELECT id, state FROM fencepost_jobs") == [("a", "running")]

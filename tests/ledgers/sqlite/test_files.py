@@ -16,6 +16,7 @@ from fencepost.core import (
     InvalidInput,
     LedgerCorrupt,
     LedgerFailed,
+    LedgerReplaced,
     NewJob,
 )
 from fencepost.core import open_ledger as open_by_name
@@ -148,24 +149,37 @@ def remove(path: Path) -> None:
     path.unlink()
 
 
-@pytest.mark.parametrize("change", [swap, remove])
-def test_a_file_that_was_replaced_takes_no_more_work(
-    ledger: SqliteLedger, path: Path, change: Callable[[Path], None]
+@pytest.mark.parametrize(("change", "error"), [(swap, LedgerReplaced), (remove, LedgerFailed)])
+def test_a_file_that_was_replaced_or_removed_takes_no_more_work(
+    ledger: SqliteLedger, path: Path, change: Callable[[Path], None], error: type[LedgerFailed]
 ) -> None:
     ledger.enqueue([NewJob("a", "text")])
     change(path)
-    with pytest.raises(LedgerFailed, match="removed or replaced"):
-        ledger.enqueue([NewJob("b", "text")])
-    with pytest.raises(LedgerFailed, match="removed or replaced"):
-        ledger.claim(claimant="me", lease_ms=1, max_attempts=1)
-    with pytest.raises(LedgerFailed, match="removed or replaced"):
-        ledger.wait(0)
+    verbs: list[Callable[[], object]] = [
+        lambda: ledger.enqueue([NewJob("b", "text")]),
+        lambda: ledger.claim(claimant="me", lease_ms=1, max_attempts=1),
+        lambda: ledger.wait(0),
+    ]
+    for verb in verbs:
+        with pytest.raises(LedgerFailed, match="while it was in use") as raised:
+            verb()
+        assert type(raised.value) is error
+
+
+def test_a_file_that_was_removed_is_not_made_anew_by_whoever_had_it_open(
+    ledger: SqliteLedger, path: Path, in_thread: Callable[[Callable[[], object]], object]
+) -> None:
+    ledger.counts()
+    remove(path)
+    with pytest.raises(LedgerFailed, match="removed"):
+        in_thread(ledger.counts)
+    assert not path.exists()
 
 
 def test_a_file_that_was_replaced_ends_a_wait(ledger: SqliteLedger, path: Path) -> None:
     ledger.claim(claimant="me", lease_ms=1, max_attempts=1)
     swap(path)
-    with pytest.raises(LedgerFailed, match="removed or replaced"):
+    with pytest.raises(LedgerReplaced):
         ledger.wait(30)
 
 
@@ -174,7 +188,7 @@ def test_new_threads_of_a_ledger_whose_file_was_replaced_are_refused(
 ) -> None:
     ledger.counts()
     swap(path)
-    with pytest.raises(LedgerFailed, match="removed or replaced"):
+    with pytest.raises(LedgerReplaced):
         in_thread(ledger.counts)
 
 
