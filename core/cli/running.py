@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -23,7 +24,11 @@ from .collector import keep_what_start_has_made
 from .output import print_document, write
 from .progress import progress
 
+_log = logging.getLogger("fencepost.worker")
+
 HEALTH_EVERY_S: Final = 1.0
+OVERDUE_S: Final = 10.0
+"""How long after its grace a stopping worker waits for its ledger, of which each look may take half a minute."""
 
 
 def run_worker(
@@ -60,7 +65,7 @@ def run_worker(
             crash=crash,
             healthy=(lambda: None) if health_file is None else Health(health_file),
         )
-        stop_on_signals(worker)
+        stop_on_signals(worker, grace_s=options.grace_s)
         if not options.bounded:
             keep_what_start_has_made()
         worker.run()
@@ -74,13 +79,27 @@ def default_claimant() -> str:
     return f"{os.uname().nodename}:{os.getpid()}:{int(time.time())}"
 
 
-def stop_on_signals(worker: Worker) -> None:
-    """The first SIGTERM or SIGINT stops the worker in order, the second one ends the process at once."""
+def stop_on_signals(worker: Worker, *, grace_s: float) -> None:
+    """The first SIGTERM or SIGINT stops the worker in order, the second one ends the process at once.
+
+    So does ``OVERDUE_S`` after the grace: only a ledger that does not answer keeps a worker so long.
+    """
 
     def stop(number: int, frame: object) -> None:
         if worker.stopping:
             os._exit(1)
         worker.stop()
+        overdue = threading.Timer(grace_s + OVERDUE_S, end_at_once)
+        overdue.daemon = True
+        overdue.start()
+
+    def end_at_once() -> None:
+        _log.error(
+            "the ledger has not answered for %g s since the grace ended: the worker ends without it, and what it "
+            "holds waits for its leases to end",
+            OVERDUE_S,
+        )
+        os._exit(1)
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
@@ -102,9 +121,7 @@ class Health:
             with open(self._path, "ab"):
                 os.utime(self._path)
         except OSError as error:
-            logging.getLogger("fencepost.worker").error(
-                "the health file %s cannot be touched: %s", self._path, error
-            )
+            _log.error("the health file %s cannot be touched: %s", self._path, error)
 
 
 class JsonLines(logging.Formatter):

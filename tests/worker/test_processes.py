@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from fencepost.core import NewJob, open_ledger
+from fencepost.core.ledgers.postgres.address import parse_address
 
 from tests.programs import FENCEPOST, catches_sigterm, document, fencepost, python_all, refused
 
@@ -108,6 +113,72 @@ def test_two_enqueuers_and_two_workers_at_once_lose_nothing(store: str) -> None:
         assert status == 0
         seen.update(json.loads(line)["id"] for line in out.splitlines())
     assert seen == Counter(f"{name}-{n}" for name in ("one", "two", "shared") for n in range(40))
+
+
+@contextmanager
+def locked(store: str) -> Iterator[None]:
+    """Nobody else can change the ledger meanwhile."""
+    if "://" in store:
+        address = parse_address(store)
+        with psycopg.connect(address.conninfo) as connection:
+            connection.execute(
+                f"LOCK TABLE {address.schema}.fencepost_meta IN ACCESS EXCLUSIVE MODE".encode()
+            )
+            yield
+    elif store.endswith(".db"):
+        with closing(sqlite3.connect(store, isolation_level=None)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            yield
+    else:
+        with open(Path(store) / "ledger.lock") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+
+IMPATIENT = """
+import sys
+from fencepost.core.cli import main, running
+running.OVERDUE_S = 0.2
+main(sys.argv[1:])
+"""
+
+
+GATED = """
+import pathlib, time
+from fencepost.plugins import EffectInfo, hookimpl
+
+@hookimpl
+def effect_info():
+    return EffectInfo(name="gated", summary="Waits for a file, and makes another one.")
+
+@hookimpl
+def effect_apply():
+    while not pathlib.Path(__file__).with_name("go").exists():
+        time.sleep(0.01)
+    pathlib.Path(__file__).with_name("done").touch()
+    return {}
+"""
+
+
+def test_a_ledger_that_is_locked_for_good_does_not_keep_a_worker_from_stopping(
+    store: str, tmp_path: Path
+) -> None:
+    fill(store, 1, effect="gated")
+    plugin = tmp_path / "gated.py"
+    plugin.write_text(GATED)
+    arguments = ("worker", "--store", store, "--follow", "--grace", "1", "--plugin", str(plugin))
+    worker = popen(sys.executable, "-c", IMPATIENT, *arguments)
+    with open_ledger(store) as ledger:
+        until(lambda: ledger.counts()["running"] == 1)
+    with locked(store):
+        (tmp_path / "go").touch()
+        until((tmp_path / "done").exists)
+        worker.send_signal(signal.SIGTERM)
+        status, _, err = end(worker)
+    given_up = "the ledger has not answered for 0.2 s since the grace ended" in err
+    assert status == int(given_up)
+    if store.endswith(".db"):  # which cannot be closed while a thread waits for its lock
+        assert given_up
 
 
 # -- the command --
