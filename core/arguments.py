@@ -6,7 +6,7 @@ A float from ``time.time() * 1000`` or a fence as text must be refused where it 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FunctionType
 from typing import Any, Final, TypeVar, cast
 
@@ -55,10 +55,14 @@ def _names(value: object, name: str) -> Sequence[str]:
         or not isinstance(value, Sequence)
         or not all(isinstance(one, str) for one in value)
     ):
-        raise InvalidInput(
-            f"{name} must be a sequence of strings, not {value!r:.40}: write ('default',) for one"
-        )
+        example = f": write ({value!r:.40},) for one" if isinstance(value, str) else ""
+        raise InvalidInput(f"{name} must be a sequence of strings, not {value!r:.40}{example}")
     return value
+
+
+def _ids(value: object, name: str) -> None:
+    if isinstance(value, str) or not isinstance(value, Iterable):  # a string would be taken for its letters
+        raise InvalidInput(f"{name} must be a list of ids, not {value!r:.40}")
 
 
 def _states(value: object, name: str) -> None:
@@ -88,6 +92,7 @@ _CHECKS: Final[Mapping[str, Callable[[object, str], object]]] = {
     "claimant": _storable,
     "actor": _storable,
     "reason": _storable,
+    "ids": _ids,
     "queues": _names,
     "effects": _names,
     "states": _states,

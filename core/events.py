@@ -77,6 +77,8 @@ class WorkerOptions:
             raise InvalidInput("a worker needs at least one queue; leave queues out to serve all")
         for what in ("timeout_s", "idle_exit_s", "grace_s", "sweep_every_s"):
             check_seconds(getattr(self, what), what)
+        if self.timeout_s == 0:
+            raise InvalidInput("a time-out of 0 lets no attempt finish; leave it out for none")
 
     @property
     def bounded(self) -> bool:

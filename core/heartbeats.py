@@ -112,7 +112,7 @@ class Heart:
         if attempt.lost or attempt.next_beat > monotonic():
             return
         try:
-            if not self.beat(attempt):
+            if not self.beat(attempt) and id(attempt) in self._attempts:  # else it has just ended by itself
                 _log.warning("%s: the lease of claim %d is lost", attempt.job.id, attempt.job.version)
         except LedgerError as error:
             attempt.next_beat = monotonic() + min(RETRY_S, attempt.lease_s / 10)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from .documents import parse
 from .errors import InvalidInput, LimitExceeded
@@ -125,11 +125,17 @@ def check_int(value: object, what: str, *, low: int = 0, high: int = MAX_INT) ->
     return value
 
 
-def check_seconds(value: float | None, what: str) -> float | None:
+Seconds = TypeVar("Seconds", bound=float | None)
+
+
+def check_seconds(value: Seconds, what: str) -> Seconds:
     """Return ``value`` if it is a span of 0 seconds or more that can be carried, or None."""
-    if value is not None and not 0 <= value * 1_000 <= MAX_INT:  # which NaN is not either
-        raise InvalidInput(f"{what} is {_figure(value)}, it must be a number of seconds of 0 or more")
-    return value
+    if value is None or 0 <= value * 1_000 <= MAX_INT:
+        return value
+    if value * 1_000 > MAX_INT:
+        raise InvalidInput(f"{what} is {_figure(value)}: more seconds than any clock reaches")
+    # Below 0, or NaN, which is neither.
+    raise InvalidInput(f"{what} is {_figure(value)}, it must be a number of seconds of 0 or more")
 
 
 def check_stamps(stamps: Stamps) -> Stamps:
@@ -168,6 +174,8 @@ def check_job(job: NewJob) -> NewJob:
     if job.expires_at_ms is not None:
         check_int(job.expires_at_ms, "expires_at_ms")
     if job.stamps is not NO_STAMPS:
+        if not isinstance(job.stamps, Stamps):
+            raise InvalidInput(f"stamps must be Stamps, not {_type(job.stamps)}")
         check_stamps(job.stamps)
     return job
 

@@ -37,6 +37,20 @@ def parse_every(spec: str) -> int:
     return int(digits) * _UNIT_MS[unit]
 
 
+def first_boundary(schedule: Schedule, now_ms: int) -> int:
+    """When a schedule that is registered now fires first: one period from now.
+
+    Raises:
+        LimitExceeded: no clock reaches that.
+    """
+    first_ms = now_ms + parse_every(schedule.every)
+    if first_ms > MAX_INT:
+        raise LimitExceeded(
+            f"schedule {schedule.name!r}: its first boundary is beyond what any clock reaches"
+        )
+    return first_ms
+
+
 def boundaries(next_ms: int, every_ms: int, now_ms: int, cap: int = FIRES_PER_TICK) -> tuple[list[int], int]:
     """The boundaries that a tick fires, oldest first, and the next one that stays.
 

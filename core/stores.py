@@ -126,6 +126,12 @@ def _check_place(kind: str, path: str) -> None:
     if kind == "postgres":
         return
     whole = Path(os.path.abspath(path))
+    try:
+        os.lstat(whole)
+    except (FileNotFoundError, NotADirectoryError):
+        pass  # it is made, or what is in its way is named below
+    except OSError as error:
+        raise LedgerFailed(f"{str(whole)[:200]}: {error.strerror}; name another store") from error
     for place in (whole, *whole.parents):
         if place.exists():
             if place != whole and not place.is_dir():

@@ -32,7 +32,7 @@ from .errors import (
     LedgerSealed,
 )
 from .events import Event, NoObservers, Observers, WorkerOptions
-from .heartbeats import Heart
+from .heartbeats import RETRY_S, Heart
 from .housekeeping import Housekeeper
 from .ledger import Ledger
 from .pacing import Pace, outage_nap_s
@@ -445,10 +445,16 @@ class Worker(Renew):
         )
 
     def __call__(self, attempt: Attempt) -> None:
-        """Renew the attempt's lease now."""
-        if attempt.lost or not self._heart.beat(attempt):
-            attempt.lose()
-            raise LeaseLost(f"the claim {attempt.job.version} of job {attempt.job.id!r} no longer holds")
+        """Renew the attempt's lease now; a ledger that cannot be reached is asked again until the lease ends."""
+        while not attempt.lost:
+            try:
+                if self._heart.beat(attempt):
+                    return
+            except (LedgerBusy, LedgerFailed):
+                if monotonic() >= attempt.deadline:
+                    attempt.lose()
+                time.sleep(min(RETRY_S, attempt.lease_s / 10))
+        raise LeaseLost(f"the claim {attempt.job.version} of job {attempt.job.id!r} no longer holds")
 
     def begin(self, attempt: Attempt) -> None:
         """Record that the attempt of a ``once`` effect starts."""

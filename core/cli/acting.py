@@ -28,6 +28,7 @@ def act(
     from ..errors import FencepostError
     from ..inputs import check_name
 
+    ids = list(dict.fromkeys(ids))  # one that is named twice is moved once, and refused by nobody
     for id in ids:
         check_name(id, "id")
     done: list[dict[str, Any]] = []

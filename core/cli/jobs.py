@@ -179,6 +179,11 @@ def resolve(
 
 def _outcome(text: str) -> dict[str, Any]:
     from ..documents import parse
+    from ..errors import InvalidInput
     from ..receipts import check_outcome
 
-    return check_outcome(parse(text.encode("utf-8", "surrogateescape"), what="--applied"))
+    try:
+        return check_outcome(parse(text.encode("utf-8", "surrogateescape"), what="--applied"))
+    except InvalidInput as error:
+        example = '--applied \'{"charge": "ch_1"}\''
+        raise type(error)(f"{error}; say what the effect did, for example {example}") from error

@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import Any, Final, TextIO
@@ -56,11 +56,12 @@ def run_worker(
                 tell(len(events), f"{len(events):,} attempts")
 
         set_up_logs(log_format, level=level)
+        lines = Lines(out, when_unread=lambda: worker.stop())
         worker = Worker(
             ledger,
             effects,
             options,
-            on_event=keep if options.bounded else lambda event: write(_line(event), out),
+            on_event=keep if options.bounded else lines,
             observers=observers,
             crash=crash,
             healthy=(lambda: None) if health_file is None else Health(health_file),
@@ -69,6 +70,7 @@ def run_worker(
         if not options.bounded:
             keep_what_start_has_made()
         worker.run()
+    lines.raise_if_unread()
     if options.bounded:
         documents = [event.document() for event in events]
         print_document({"schema_version": 1, "events": documents, "clock": clock_name}, out)
@@ -103,6 +105,30 @@ def stop_on_signals(worker: Worker, *, grace_s: float) -> None:
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
+
+
+class Lines:
+    """Prints an event a line. When whoever reads them has gone, the worker is stopped in order."""
+
+    def __init__(self, out: TextIO, *, when_unread: Callable[[], None]) -> None:
+        self._out = out
+        self._when_unread = when_unread
+        self._unread: BrokenPipeError | None = None
+
+    def __call__(self, event: Event) -> None:
+        """Print it."""
+        if self._unread is not None:
+            return
+        try:
+            write(compact(event.document()).encode("utf-8") + b"\n", self._out)
+        except BrokenPipeError as error:
+            self._unread = error
+            self._when_unread()
+
+    def raise_if_unread(self) -> None:
+        """Raise the error of the first line that nobody read."""
+        if self._unread is not None:
+            raise self._unread
 
 
 class Health:
@@ -150,7 +176,3 @@ def set_up_logs(log_format: str, *, level: int) -> None:
     ours.handlers = [handler]
     ours.setLevel(level)
     ours.propagate = False
-
-
-def _line(event: Event) -> bytes:
-    return compact(event.document()).encode("utf-8") + b"\n"

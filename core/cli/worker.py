@@ -113,6 +113,7 @@ def worker(
     from ..config import load
     from ..errors import InvalidInput
     from ..events import WorkerOptions
+    from ..inputs import check_seconds
     from ..stores import open_ledger
     from .compose import Effects
     from .output import documents_only
@@ -132,9 +133,9 @@ def worker(
         max_jobs=None if follow else (max_jobs or 1),
         concurrency=concurrency,
         queues=tuple(queue) if queue else None,
-        timeout_s=timeout,
-        idle_exit_s=idle_exit,
-        grace_s=grace,
+        timeout_s=check_seconds(timeout, "--timeout"),
+        idle_exit_s=check_seconds(idle_exit, "--idle-exit"),
+        grace_s=check_seconds(grace, "--grace"),
         delay_ms=delay_ms,
         now_ms=logical_ms,
         schedules=not no_schedules,

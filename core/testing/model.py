@@ -13,7 +13,7 @@ from dataclasses import replace
 from .. import job as rules
 from ..errors import IdentityConflict, LedgerBusy, Unsupported
 from ..ledger import AuditEntry, Export, Fire, Row, Schedule
-from ..scheduler import boundaries, check_schedule, fired_job, parse_every
+from ..scheduler import boundaries, check_schedule, fired_job, first_boundary, parse_every
 from ..sealing import COPY_BEGIN, COPY_END, COPY_GIVEN_UP, SEAL, Closing, holds_something
 from .model_jobs import ModelJobs
 from .model_store import as_kept, place_of, same_row
@@ -158,9 +158,7 @@ class ModelLedger(ModelJobs):
             before = self._store.schedules.get(schedule.name)
             same = before is not None and before.every == schedule.every
             next_ms = (
-                before.next_ms
-                if before is not None and same
-                else self._at(now_ms) + parse_every(schedule.every)
+                before.next_ms if before is not None and same else first_boundary(schedule, self._at(now_ms))
             )
             self._store.schedules[schedule.name] = replace(
                 schedule, next_ms=next_ms, stamps=schedule.stamps.whole()

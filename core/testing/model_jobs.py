@@ -161,10 +161,12 @@ class ModelJobs:
         claimed = (moved for job in served if (moved := rules.claim(job, request, now_ms=now_ms)))
         return [self._put(job) for job in islice(claimed, request.limit)]
 
+    @checked
     def read_inputs(self, ids: Iterable[str]) -> dict[str, Input]:
         with self._store.changed:
             return {id: self._store.inputs[id] for id in ids if id in self._store.inputs}
 
+    @checked
     def receipts(self, ids: Iterable[str]) -> dict[str, Receipt]:
         with self._store.changed:
             return {id: self._store.receipts[id] for id in ids if id in self._store.receipts}

@@ -194,7 +194,7 @@ class ReceiptContract(Contract):
         ]
         states = [job_of(ledger, job.id).state for job in jobs]
         assert states == ["queued" if place in refused else "completed" for place in range(3)]
-        assert sorted(ledger.receipts("abc")) == ["a", "b", "c"]
+        assert sorted(ledger.receipts(["a", "b", "c"])) == ["a", "b", "c"]
 
     @pytest.mark.parametrize("differs", [False, True])
     def test_of_two_settlements_of_one_job_the_first_counts(self, ledger: Ledger, differs: bool) -> None:

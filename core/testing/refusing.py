@@ -29,6 +29,10 @@ WRONG: dict[str, Callable[[Any], Any]] = {
     "claim from a generator": lambda it: it.claim(
         claimant="w", lease_ms=10, max_attempts=3, effects=(effect for effect in ["count"])
     ),
+    "inputs of a string": lambda it: it.read_inputs("ab"),
+    "receipts of a string": lambda it: it.receipts("ab"),
+    "receipts of nothing": lambda it: it.receipts(None),
+    "a job with no stamps at all": lambda it: it.enqueue([NewJob("b", "text", stamps=None)]),  # type: ignore[arg-type]
     "claim from a number": lambda it: it.claim(claimant="w", lease_ms=10, max_attempts=3, queues=5),
     "what is due of a string": lambda it: it.next_due_ms(queues="default"),
     "claim as a surrogate": lambda it: it.claim(claimant="\ud800", lease_ms=10, max_attempts=3),

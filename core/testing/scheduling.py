@@ -9,6 +9,7 @@ from functools import partial
 import pytest
 
 from ..errors import InvalidInput
+from ..inputs import MAX_INT
 from ..job import Job, Stamps
 from ..ledger import Fire, Ledger, Schedule
 from .base import Contract, claim_one, ids, job_of, new
@@ -95,6 +96,12 @@ class ScheduleContract(Contract):
         with pytest.raises(InvalidInput, match="every"):
             scheduling.register_schedule(replace(EVERY_MINUTE, every=every), now_ms=1)
         assert scheduling.schedules() == []
+
+    def test_a_first_boundary_that_no_clock_reaches_is_refused(self, scheduling: Ledger) -> None:
+        with pytest.raises(InvalidInput, match="beyond what any clock reaches"):
+            scheduling.register_schedule(EVERY_MINUTE, now_ms=MAX_INT - MINUTE + 1)
+        assert scheduling.schedules() == []
+        scheduling.register_schedule(EVERY_MINUTE, now_ms=MAX_INT - MINUTE)
 
     @pytest.mark.parametrize("bad", BAD_SCHEDULES.values(), ids=BAD_SCHEDULES)
     def test_a_schedule_whose_jobs_could_not_be_enqueued_is_refused(

@@ -175,6 +175,12 @@ def test_cancel_buries_and_says_so_and_refuses_what_is_over(program: Program) ->
     assert "moved all the same: b" in said
 
 
+def test_a_job_that_is_named_twice_is_moved_once(program: Program) -> None:
+    program.enqueue("a")
+    assert len(program("jobs", "cancel", "a", "a", "--now-ms", "5")["cancelled"]) == 1
+    assert program.refused("jobs", "cancel", "a", "a", "--now-ms", "6").count("'a' is dead") == 1
+
+
 @pytest.mark.parametrize(
     ("decision", "state"),
     [(["--retry"], "queued"), (["--fail"], "dead"), (["--applied", '{"charge": "ch_1"}'], "completed")],
@@ -199,7 +205,10 @@ def test_resolve_takes_exactly_one_decision(program: Program) -> None:
     assert "exactly one of" in program.refused("jobs", "resolve", "a")
     assert "exactly one of" in program.refused("jobs", "resolve", "a", "--retry", "--fail")
     assert "--applied" in program.refused("jobs", "resolve", "a", "--applied", "{nonsense")
-    assert "JSON object" in program.refused("jobs", "resolve", "a", "--applied", "3")
+    for no_object in ("3", "[]"):
+        said = program.refused("jobs", "resolve", "a", "--applied", no_object)
+        assert "JSON object" in said
+        assert """for example --applied '{"charge": "ch_1"}'""" in said
 
 
 def test_dead_jobs_get_a_new_life_by_their_ids(program: Program) -> None:

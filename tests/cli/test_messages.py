@@ -59,6 +59,8 @@ def test_a_name_that_looks_like_a_url_is_told_how_to_be_written(name: str, said:
         ("link/jobs.db", "link: is a link to nowhere, which does not exist"),
         ("file/x", "file/x: cannot be made, because"),
         ("file/x.db", "file is a file; name another store"),
+        ("a" * 300, "File name too long; name another store"),
+        ("b/" * 3_000 + "jobs.db", "File name too long; name another store"),
         ("folder.db", "folder.db: is a folder, but this name means a SQLite file"),
         (
             "text.db",

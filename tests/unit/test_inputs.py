@@ -251,9 +251,15 @@ def test_a_span_is_0_seconds_or_more_or_not_given(value: float | None) -> None:
     assert rules.check_seconds(value, "delay") == value
 
 
-@pytest.mark.parametrize("value", [-1, -5e-324, float("nan"), float("inf"), 1e300, MOST], ids=str)
+@pytest.mark.parametrize("value", [-1, -5e-324, float("nan")], ids=str)
 def test_any_other_span_is_refused_by_name(value: float) -> None:
     with pytest.raises(InvalidInput, match=r"^delay is .*0 or more"):
+        rules.check_seconds(value, "delay")
+
+
+@pytest.mark.parametrize("value", [float("inf"), 1e300, MOST], ids=str)
+def test_a_span_that_no_clock_reaches_is_refused_by_name(value: float) -> None:
+    with pytest.raises(InvalidInput, match=r"^delay is .*: more seconds than any clock reaches"):
         rules.check_seconds(value, "delay")
 
 

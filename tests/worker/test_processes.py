@@ -58,7 +58,10 @@ def nothing_runs_on() -> Iterator[None]:
     yield
     for process in STARTED:
         process.kill()
-        process.communicate()
+        process.wait()
+        for stream in (process.stdout, process.stderr):
+            assert stream is not None
+            stream.close()
     STARTED.clear()
 
 
@@ -182,6 +185,21 @@ def test_a_ledger_that_is_locked_for_good_does_not_keep_a_worker_from_stopping(
 
 
 # -- the command --
+
+
+def test_a_following_worker_whose_reader_has_gone_stops_in_order_and_leaves_no_job_running(
+    store: str,
+) -> None:
+    worker = start("worker", "--store", store, "--follow")
+    assert worker.stdout is not None
+    worker.stdout.close()
+    fill(store, 20)
+    assert worker.wait(LIMIT_S) == 1
+    assert worker.stderr is not None
+    assert worker.stderr.read() == b""
+    with open_ledger(store) as ledger:
+        assert ledger.counts()["running"] == 0
+        assert ledger.counts()["completed"] >= 1
 
 
 def test_a_following_worker_prints_an_event_a_line_and_ends_well_on_sigterm(store: str) -> None:

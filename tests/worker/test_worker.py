@@ -12,6 +12,7 @@ from fencepost.core import (
     Job,
     LeaseLost,
     Ledger,
+    LedgerBusy,
     LedgerCorrupt,
     NewJob,
     Receipt,
@@ -402,6 +403,41 @@ def test_a_failure_after_the_lease_was_lost_moves_nothing(ledger: Ledger) -> Non
     with pytest.raises(LeaseLost):
         run(ledger, Acting(slow))
     assert (job_of(ledger).state, job_of(ledger).last_error) == ("dead", "cancelled")
+
+
+class Unreachable:
+    """A ledger whose heartbeats do not arrive so many times."""
+
+    def __init__(self, ledger: Ledger, times: int) -> None:
+        self._ledger = ledger
+        self.left = times
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ledger, name)
+
+    def heartbeat(self, *arguments: Any, **named: Any) -> bool:
+        self.left -= 1
+        if self.left >= 0:
+            raise LedgerBusy("locked")
+        return self._ledger.heartbeat(*arguments, **named)
+
+
+@pytest.mark.parametrize(("times", "states"), [(2, ["completed"]), (1_000_000, [])])
+def test_a_heartbeat_that_an_effect_asks_for_waits_for_the_ledger_until_the_lease_ends(
+    ledger: Ledger, times: int, states: list[str]
+) -> None:
+    add(ledger)
+
+    def renewing(request: Any) -> dict[str, str]:
+        request.heartbeat()
+        return {}
+
+    unreachable: Any = Unreachable(ledger, times)
+    if states:
+        assert [event.state for event in run(unreachable, Acting(renewing), lease_ms=400)] == states
+    else:
+        with pytest.raises(LeaseLost):
+            run(unreachable, Acting(renewing), lease_ms=400)
 
 
 def test_heartbeat_renews_the_lease_and_raises_when_it_is_lost(ledger: Ledger) -> None:

@@ -129,6 +129,7 @@ class DirectoryLedger(MovingVerbs, WithoutSchedules):
             claimed = table.claim(request, now_ms=now_ms, room_bytes=MAX_DOCUMENT_BYTES)
         return settled, claimed
 
+    @checked
     def read_inputs(self, ids: Iterable[str]) -> dict[str, Input]:
         """Each id's file."""
         found = {}
@@ -139,6 +140,7 @@ class DirectoryLedger(MovingVerbs, WithoutSchedules):
                 self._store.missing_input(id)
         return found
 
+    @checked
     def receipts(self, ids: Iterable[str]) -> dict[str, Receipt]:
         """Each id's file."""
         found = {id: self._store.receipt(id) for id in ids if is_name(id)}

@@ -135,11 +135,13 @@ class PostgresLedger(SqlLedger):
                     return settled, claim.take()
                 # This step is committed by itself, and others may come in between.
 
+    @checked
     def read_inputs(self, ids: Iterable[str]) -> dict[str, Input]:
         """By one statement; a job without its input is corrupt."""
         with self._database.read() as transaction:
             return looking.read_inputs(transaction, ids)
 
+    @checked
     def receipts(self, ids: Iterable[str]) -> dict[str, Receipt]:
         """By one statement."""
         with self._database.read() as transaction:

@@ -12,7 +12,7 @@ from ...inputs import check_name
 from ...job import Job
 from ...ledger import AuditEntry, Row, Schedule
 from ...overview import QueueCounts
-from ...scheduler import check_schedule, parse_every
+from ...scheduler import check_schedule, first_boundary
 from ...sealing import COPY_BEGIN, COPY_END, COPY_GIVEN_UP, SEAL
 from ..operating import Operator
 from ..verbs import MovingVerbs
@@ -161,7 +161,7 @@ class SqlLedger(MovingVerbs):
         """An upsert by name."""
         check_schedule(schedule)
         with self._acting(now_ms) as (transaction, at_ms):
-            first = replace(schedule, next_ms=at_ms + parse_every(schedule.every))
+            first = replace(schedule, next_ms=first_boundary(schedule, at_ms))
             scheduling.register(transaction, first, self._kept_text(schedule.text))
 
     def unregister_schedule(self, name: str) -> bool:

@@ -130,11 +130,13 @@ class SqliteLedger(SqlLedger):
                     return settled, []
                 return settled, claim.take()
 
+    @checked
     def read_inputs(self, ids: Iterable[str]) -> dict[str, Input]:
         """By one statement; a job without its input is corrupt."""
         with self._database.read() as transaction:
             return looking.read_inputs(transaction, ids)
 
+    @checked
     def receipts(self, ids: Iterable[str]) -> dict[str, Receipt]:
         """By one statement."""
         with self._database.read() as transaction:

@@ -114,7 +114,7 @@ def test_a_crash_in_a_settlement_completes_the_job_with_its_receipt_or_not_at_al
         states = [job.state for job in ledger.jobs().jobs]
         assert states in (["running", "queued"], ["completed", "running"])
         if states[0] == "completed":
-            assert ledger.receipts("a")["a"].outcome == {"n": 1}
+            assert ledger.receipts(["a"])["a"].outcome == {"n": 1}
     finish(store)
 
 
