@@ -103,12 +103,6 @@ class Plugins:
         shipped = [name for name, found in self._builtins.items() if not found.is_blocked(self._blocked)]
         return sorted({*shipped, *(one.info.name for one in self._good() if one.info)})
 
-    def infos(self) -> list[EffectInfo]:
-        """The declarations of the effects that can be chosen, by name."""
-        return sorted(
-            (one.info for one in self.all() if one.info and one.state == "loaded"), key=lambda info: info.name
-        )
-
     def all(self) -> list[Loaded]:
         """Every plugin and what became of it: what ships first, then by distribution."""
         return [_load(found, self._blocked) for found in self._builtins.values()] + self._loaded

@@ -79,7 +79,7 @@ def test_it_is_also_an_entry_point_and_still_one_effect():
     assert [point.value for point in entry_points(group="fencepost", name="count")] == [
         "fencepost.effects.count"
     ]
-    assert [info.name for info in Plugins.load().infos()].count("count") == 1
+    assert Plugins.load().effect_names().count("count") == 1
 
 
 def test_it_uses_only_the_door_for_authors():

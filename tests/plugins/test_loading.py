@@ -27,7 +27,7 @@ def test_an_installed_effect_is_found_by_its_entry_point(site):
     site.effect("greet")
     plugins = Plugins.load()
     assert others(plugins) == ["greet"]
-    assert [info.name for info in plugins.infos() if info.name not in BUILTINS] == ["greet"]
+    assert [name for name in plugins.effect_names() if name not in BUILTINS] == ["greet"]
     assert plugins.choose("greet").outcome("hi") == {"by": "greet", "text": "hi"}
 
 
