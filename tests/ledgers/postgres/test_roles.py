@@ -124,6 +124,7 @@ def read(own: Ledger, owner: Ledger, n: str) -> None:
     own.schedules()
     own.soonest()
     own.sealed_for()
+    own.copying_from()
     own.export_rows()
     own.wait(0)
 
@@ -351,6 +352,7 @@ REWRITING = (
     "UPDATE fencepost_audit SET actor = 'nobody'",
     "DELETE FROM fencepost_audit",
     "UPDATE fencepost_meta SET sealed_for = NULL",
+    "UPDATE fencepost_meta SET copying_from = NULL",
     "UPDATE fencepost_meta SET schema_version = 1",
     "ALTER TABLE fencepost_effects DISABLE TRIGGER ALL",
     "SET session_replication_role = replica",
@@ -374,7 +376,11 @@ def test_no_role_can_rewrite_what_is_written_once_nor_change_the_schema(
 
 def test_copying_a_ledger_is_its_owners_business(as_role: Callable[[str], Ledger], ledger: Ledger) -> None:
     refuse(lambda: as_role("operator").seal("elsewhere.db"))
-    assert ledger.sealed_for() is None
+    refuse(lambda: as_role("operator").begin_copy("elsewhere.db"))
+    assert (ledger.sealed_for(), ledger.copying_from()) == (None, None)
+    ledger.begin_copy("elsewhere.db")
+    refuse(lambda: as_role("operator").end_copy())
+    assert ledger.copying_from() == "elsewhere.db"
 
 
 # -- the schema's owner --
