@@ -72,7 +72,8 @@ def examine(
 def _keep_latest(latest: list[tuple[int, int, str]], entry: Entry, number: int) -> None:
     """Keep ``SAMPLE`` of them in a heap: entries come in whatever order costs the ledger least.
 
-    Where it keeps no instants, the last that came counts as the latest."""
+    Where it keeps no instants, the last that came counts as the latest.
+    """
     at_ms = None if entry.job is None else latest_move_ms(entry.job)
     add = heappush if len(latest) < SAMPLE else heappushpop
     add(latest, (at_ms or 0, number, entry.id))
