@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from .errors import FencepostError, InvalidInput, Unsupported
+from .errors import FencepostError, InvalidInput, LedgerFailed, Unsupported
 from .ledger import Ledger, Row
 from .scheduler import check_schedule
-from .sealing import COPY_END
+from .sealing import COPY_END, Closing
+from .stores import parse_store
 
 PAGE: Final = 200
 """Rows in one commit of the destination; each may carry a text of a megabyte."""
@@ -59,33 +60,43 @@ def copy_ledger(
     if _has_ended(source, destination):
         there = sum(len(rows) for rows in _pages(source))
         return Copied(there, 0, len(source.schedules()), len(source.paused()))
+    sealed_for = source.sealed_for()
+    if sealed_for is not None and sealed_for != destination.location:
+        Closing(sealed_for=sealed_for).refuse(source.location)
     # Before the seal, so that a copy that cannot be leaves the source in use; and after it, when nothing changes.
     _check(source, destination)
-    destination.begin_copy(source.location, actor=actor, now_ms=now_ms)
+    begun = destination.begin_copy(source.location, actor=actor, now_ms=now_ms)
     try:
         source.seal(destination.location, actor=actor, now_ms=now_ms)
     except FencepostError:
-        destination.end_copy(given_up=True, actor=actor, now_ms=now_ms)
+        # Begun before, it belongs to another process, or to a run that came further.
+        if begun and source.sealed_for() is None:
+            destination.end_copy(source.location, given_up=True, actor=actor, now_ms=now_ms)
         raise
     _check(source, destination)
 
     passed = new = 0
     for rows in _pages(source):
-        new += destination.import_rows(rows)
+        new += destination.import_rows(rows, copy_of=source.location)
         passed += len(rows)
         progress(passed)
     schedules, paused = source.schedules(), source.paused()
-    destination.end_copy(paused=paused, schedules=schedules, actor=actor, now_ms=now_ms)
+    ended = destination.end_copy(
+        source.location, paused=paused, schedules=schedules, actor=actor, now_ms=now_ms
+    )
+    if not ended and not _has_ended(source, destination):
+        raise LedgerFailed(f"{destination.location}: the copy was given up by another process; run it again")
     return Copied(passed, new, len(schedules), len(paused))
 
 
 def _is_within(source: str, destination: str) -> bool:
     """Whether the destination is the source itself, be it by a link, or lies in its folder, which may be deleted."""
-    if source == destination or "://" in source + destination:
+    (kind, old), (other_kind, new) = parse_store(source), parse_store(destination)
+    if "postgres" in (kind, other_kind):
         return source == destination
-    if os.path.exists(source) and os.path.exists(destination) and os.path.samefile(source, destination):
+    if os.path.exists(old) and os.path.exists(new) and os.path.samefile(old, new):
         return True
-    return Path(os.path.realpath(destination)).is_relative_to(os.path.realpath(source))
+    return Path(os.path.realpath(new)).is_relative_to(os.path.realpath(old))
 
 
 def _has_ended(source: Ledger, destination: Ledger) -> bool:

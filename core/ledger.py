@@ -365,10 +365,10 @@ class Ledger(Protocol):
     def sealed_for(self) -> str | None:
         """The destination it was sealed for; None: not sealed."""
 
-    def begin_copy(self, source: str, *, actor: str | None = None, now_ms: int | None = None) -> None:
+    def begin_copy(self, source: str, *, actor: str | None = None, now_ms: int | None = None) -> bool:
         """Refuse all but ``import_rows`` until ``end_copy``: what has not come yet must not be done again.
 
-        Harmless to repeat.
+        False: this copy is under way already.
 
         Raises:
             IdentityConflict: the ledger holds something.
@@ -377,6 +377,7 @@ class Ledger(Protocol):
 
     def end_copy(
         self,
+        source: str,
         *,
         paused: Sequence[str] = (),
         schedules: Sequence[Schedule] = (),
@@ -386,7 +387,8 @@ class Ledger(Protocol):
     ) -> bool:
         """Let work begin, with these pauses and these schedules, each with its next boundary, in one commit.
 
-        ``given_up``: nothing has come. False: no copy was under way, nothing was done.
+        ``given_up``: only if nothing has come. False: nothing was done; no copy of that source is under way, or what
+        has come of it cannot be given up.
 
         Raises:
             Unsupported: there are pauses or schedules (without capability has_schedules).
@@ -405,12 +407,16 @@ class Ledger(Protocol):
             LimitExceeded: together they are more than it carries.
         """
 
-    def import_rows(self, rows: Sequence[Row]) -> int:
+    def import_rows(self, rows: Sequence[Row], *, copy_of: str | None = None) -> int:
         """Store rows as they are, in one commit; those that are there already, equal, are passed over.
 
-        Also while a copy has not ended.
+        Also while a copy has not ended. Returns how many were new.
 
-        Returns how many were new. Raises IdentityConflict where one that is there differs.
+        Args:
+            copy_of: only while the copy of this source is under way.
+
+        Raises:
+            IdentityConflict: one that is there differs; or ``copy_of`` has ended.
         """
 
     # -- pauses and schedules (capability has_schedules; elsewhere Unsupported) --

@@ -39,6 +39,18 @@ class Closing(NamedTuple):
                 "goes on where it stopped"
             )
 
+    def require_copy(self, location: str, source: str) -> None:
+        """Refuse a row of a copy that is not under way.
+
+        Raises:
+            IdentityConflict: another process has ended it, or given it up.
+        """
+        if self.copying_from != source:
+            raise IdentityConflict(
+                f"{location}: the copy of {source} to here is no longer under way: another process has ended it, or "
+                "given it up; run it again to see which"
+            )
+
 
 def holds_something(location: str, name: str) -> IdentityConflict:
     """The error of a copy into a ledger that is in use."""

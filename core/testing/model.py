@@ -41,18 +41,19 @@ class ModelLedger(ModelJobs):
         with self._store.changed:
             return self._store.closing.sealed_for
 
-    def begin_copy(self, source: str, *, actor: str | None = None, now_ms: int | None = None) -> None:
+    def begin_copy(self, source: str, *, actor: str | None = None, now_ms: int | None = None) -> bool:
         with self._store.changed:
             if self._store.closing.copying_from == source:
-                return
+                return False
             self._store.closing.refuse("this model")
-            there = [*self._store.inputs, *self._store.receipts, *self._store.schedules]
-            if there:
+            if there := self._anything():
                 raise holds_something("this model", there[0])
             self._close(Closing(copying_from=source), COPY_BEGIN, source, actor, self._at(now_ms))
+            return True
 
     def end_copy(
         self,
+        source: str,
         *,
         paused: Sequence[str] = (),
         schedules: Sequence[Schedule] = (),
@@ -63,8 +64,7 @@ class ModelLedger(ModelJobs):
         if (paused or schedules) and not self.capabilities.has_schedules:
             raise Unsupported("this ledger has no schedules or pauses")
         with self._store.writing(even_copying=True):
-            source = self._store.closing.copying_from
-            if source is None:
+            if self._store.closing.copying_from != source or (given_up and self._anything()):
                 return False
             self._store.closing = Closing()
             for queue in paused:
@@ -77,6 +77,9 @@ class ModelLedger(ModelJobs):
     def copying_from(self) -> str | None:
         with self._store.changed:
             return self._store.closing.copying_from
+
+    def _anything(self) -> list[str]:
+        return [*self._store.inputs, *self._store.receipts, *self._store.schedules]
 
     def _close(self, closing: Closing, action: str, other: str, actor: str | None, at_ms: int) -> None:
         self._store.closing = closing
@@ -97,8 +100,10 @@ class ModelLedger(ModelJobs):
     def check_room(self, rows: Iterable[Row]) -> None:
         pass
 
-    def import_rows(self, rows: Sequence[Row]) -> int:
+    def import_rows(self, rows: Sequence[Row], *, copy_of: str | None = None) -> int:
         with self._store.writing(even_copying=True):
+            if copy_of is not None:
+                self._store.closing.require_copy("this model", copy_of)
             kept = [
                 row if row.job is None else replace(row, job=as_kept(row.job, self.capabilities))
                 for row in rows

@@ -296,7 +296,7 @@ class MovingContract(Contract):
 
     def arriving(self, ledger: Ledger) -> None:
         """A ledger to which a copy has come nearly whole, and has not ended."""
-        ledger.begin_copy(SOURCE, actor="me", now_ms=1_900)
+        assert ledger.begin_copy(SOURCE, actor="me", now_ms=1_900)
         source = ModelLedger()
         populate(source)
         ledger.import_rows(export_all(source))
@@ -321,7 +321,7 @@ class MovingContract(Contract):
             with pytest.raises(LedgerSealed, match=SOURCE):
                 change(each)
         check_same(export_all(ledger), rows)
-        assert ledger.end_copy(now_ms=2_000)
+        assert ledger.end_copy(SOURCE, now_ms=2_000)
         for each in (ledger, other):
             change(each)
 
@@ -332,10 +332,10 @@ class MovingContract(Contract):
 
     def test_beginning_again_is_harmless_and_another_copy_must_wait(self, ledger: Ledger) -> None:
         self.arriving(ledger)
-        ledger.begin_copy(SOURCE, actor="you", now_ms=1_950)
+        assert not ledger.begin_copy(SOURCE, actor="you", now_ms=1_950)
         with pytest.raises(LedgerSealed, match=SOURCE):
             ledger.begin_copy("elsewhere", now_ms=1_960)
-        assert ledger.end_copy(actor="me", now_ms=2_000)
+        assert ledger.end_copy(SOURCE, actor="me", now_ms=2_000)
         entries = [(entry.at_ms, entry.action, entry.id, entry.actor) for entry in ledger.audit()]
         assert entries == [(1_900, "copy-begin", SOURCE, "me"), (2_000, "copy-end", SOURCE, "me")]
 
@@ -354,15 +354,34 @@ class MovingContract(Contract):
             ledger.begin_copy(SOURCE, now_ms=2)
 
     def test_without_a_copy_there_is_none_to_end(self, ledger: Ledger) -> None:
-        assert not ledger.end_copy(now_ms=1)
+        assert not ledger.end_copy(SOURCE, now_ms=1)
         ledger.begin_copy(SOURCE, now_ms=2)
-        assert ledger.end_copy(now_ms=3)
-        assert not ledger.end_copy(now_ms=4)
+        assert ledger.end_copy(SOURCE, now_ms=3)
+        assert not ledger.end_copy(SOURCE, now_ms=4)
         assert len(ledger.audit()) == 2
+
+    def test_only_a_copy_of_which_nothing_has_come_can_be_given_up(self, ledger: Ledger) -> None:
+        self.arriving(ledger)
+        assert not ledger.end_copy(SOURCE, given_up=True, now_ms=2_000)
+        assert not ledger.end_copy("elsewhere", now_ms=2_000)
+        assert ledger.copying_from() == SOURCE
+        assert len(ledger.audit()) == 1
+
+    def test_a_row_of_a_copy_is_refused_where_that_copy_is_not_under_way(self, ledger: Ledger) -> None:
+        row = Row("a", None, None, Input("a", "text of a"), None)
+        with pytest.raises(IdentityConflict, match="no longer under way"):
+            ledger.import_rows([row], copy_of=SOURCE)
+        ledger.begin_copy(SOURCE, now_ms=1)
+        with pytest.raises(IdentityConflict, match="elsewhere"):
+            ledger.import_rows([row], copy_of="elsewhere")
+        assert ledger.import_rows([row], copy_of=SOURCE) == 1
+        ledger.end_copy(SOURCE, now_ms=2)
+        with pytest.raises(IdentityConflict, match="no longer under way"):
+            ledger.import_rows([row], copy_of=SOURCE)
 
     def test_a_copy_that_was_given_up_leaves_the_ledger_to_others(self, ledger: Ledger) -> None:
         ledger.begin_copy(SOURCE, now_ms=2)
-        assert ledger.end_copy(given_up=True, now_ms=3)
+        assert ledger.end_copy(SOURCE, given_up=True, now_ms=3)
         assert ledger.audit()[-1].action == "copy-given-up"
         ledger.begin_copy("elsewhere", now_ms=4)
         assert ledger.copying_from() == "elsewhere"
@@ -372,12 +391,12 @@ class MovingContract(Contract):
         ledger.begin_copy(SOURCE, now_ms=2)
         if not ledger.capabilities.has_schedules:
             with pytest.raises(Unsupported):
-                ledger.end_copy(paused=paused, now_ms=3)
+                ledger.end_copy(SOURCE, paused=paused, now_ms=3)
             with pytest.raises(Unsupported):
-                ledger.end_copy(schedules=schedules, now_ms=3)
+                ledger.end_copy(SOURCE, schedules=schedules, now_ms=3)
             assert ledger.copying_from() == SOURCE
             return
-        assert ledger.end_copy(paused=paused, schedules=schedules, actor="me", now_ms=3)
+        assert ledger.end_copy(SOURCE, paused=paused, schedules=schedules, actor="me", now_ms=3)
         assert ledger.paused() == paused
         assert [(one.name, one.text, one.next_ms) for one in ledger.schedules()] == [
             ("nightly", "a\0é", 7_201_000)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
+from subprocess import PIPE, Popen
 
 import pytest
 
 from tests.cli.inprocess import Program, refused, run
+from tests.programs import FENCEPOST
 
 
 @pytest.fixture
@@ -112,6 +114,35 @@ def test_a_ledger_is_not_copied_to_itself_under_another_name(name: str, tmp_path
     link.symlink_to(store)
     assert "to itself" in refused("copy", "--from", str(store), "--to", str(link))
     program("sweep")  # which a sealed ledger refuses
+
+
+def test_three_copies_at_once_bring_all_of_it_once(store_name: str, tmp_path: Path) -> None:
+    source, destination = Program(str(tmp_path / "source.db")), Program(store_name)
+    source.enqueue(*(f"a-{n}" for n in range(500)))
+    command = (*FENCEPOST, "copy", "--from", source.store, "--to", destination.store)
+    running = [Popen(command, stdout=PIPE, stderr=PIPE) for _ in range(3)]
+    ended = [(*process.communicate(), process.returncode) for process in running]
+    for _, said, status in ended:
+        assert status == 0 or b"another process has ended it" in said
+    assert any(status == 0 for _, _, status in ended)
+    with destination.ledger() as ledger:
+        assert ledger.counts()["queued"] == 500
+    destination("jobs", "cancel", "a-7", "--now-ms", "1")
+
+
+@pytest.mark.parametrize("name", ["sqlite:jobs.sqlite", "jobs.db/", "jobs.db", "jobs"])
+def test_the_name_that_is_printed_of_a_ledger_opens_it_from_anywhere(
+    name: str, other: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    program = Program(name)
+    program.enqueue("a")
+    printed = copied(program, other)["from"]
+    monkeypatch.chdir("/")
+    assert len(Program(str(printed))("status")["jobs"]) == 1
+    with other.ledger() as ledger:
+        assert ledger.copying_from() is None
+        assert ledger.audit()[-1].id == printed
 
 
 def test_a_ledger_is_not_copied_into_its_own_folder(tmp_path: Path) -> None:

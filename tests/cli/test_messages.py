@@ -89,7 +89,7 @@ def test_a_server_that_cannot_be_reached_comes_with_advice_and_without_the_passw
 def test_a_folder_whose_name_ends_in_db_is_a_store_when_a_slash_follows(here: Path) -> None:
     (here / "folder.db").mkdir()
     ended = run("enqueue", "--input", "-", "--store", "folder.db/", stdin=ONE)
-    assert json.loads(ended.out)["store"] == str(here / "folder.db")
+    assert json.loads(ended.out)["store"] == f"{here}/folder.db/"
 
 
 # -- stdout and stdin --

@@ -65,8 +65,8 @@ class DirectoryLedger(MovingVerbs, WithoutSchedules):
 
     @property
     def location(self) -> str:
-        """The absolute path of the folder."""
-        return self._store.path
+        """The absolute path of the folder, as ``--store`` takes it."""
+        return self._store.location
 
     def __enter__(self) -> Self:
         return self
@@ -272,14 +272,15 @@ class DirectoryLedger(MovingVerbs, WithoutSchedules):
         return self._store.closing().sealed_for
 
     @checked
-    def begin_copy(self, source: str, *, actor: str | None = None, now_ms: int | None = None) -> None:
+    def begin_copy(self, source: str, *, actor: str | None = None, now_ms: int | None = None) -> bool:
         """Recorded in audit.jsonl, as a seal is."""
         with self._store.table() as table:
-            transfer.begin_copy(self._store, table, source, actor=actor, now_ms=self._at(now_ms))
+            return transfer.begin_copy(self._store, table, source, actor=actor, now_ms=self._at(now_ms))
 
     @checked
     def end_copy(
         self,
+        source: str,
         *,
         paused: Sequence[str] = (),
         schedules: Sequence[Schedule] = (),
@@ -290,8 +291,10 @@ class DirectoryLedger(MovingVerbs, WithoutSchedules):
         """Recorded in audit.jsonl; pauses and schedules cannot be kept here."""
         if paused or schedules:
             self._needs_sql("a schedule or a pause")
-        with self._store.table():
-            return transfer.end_copy(self._store, given_up=given_up, actor=actor, now_ms=self._at(now_ms))
+        with self._store.table() as table:
+            return transfer.end_copy(
+                self._store, table, source, given_up=given_up, actor=actor, now_ms=self._at(now_ms)
+            )
 
     def copying_from(self) -> str | None:
         """The source of the copy that has not ended."""
@@ -307,9 +310,11 @@ class DirectoryLedger(MovingVerbs, WithoutSchedules):
         """By the size of jobs.json with all of them in it."""
         transfer.check_room(self.location, rows)
 
-    def import_rows(self, rows: Sequence[Row]) -> int:
+    def import_rows(self, rows: Sequence[Row], *, copy_of: str | None = None) -> int:
         """Inputs and receipts first, then the jobs in one write."""
         with self._open_table(even_copying=True) as table:
+            if copy_of is not None:
+                self._store.closing().require_copy(self.location, copy_of)
             return transfer.import_rows(self._store, table, rows)
 
     # -- shared by the verbs --

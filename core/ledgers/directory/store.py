@@ -67,6 +67,11 @@ class Store:
         self._closing = Closing()
         self._receipts_to_sync = False
 
+    @property
+    def location(self) -> str:
+        """The path as it names a folder: of one that ends in .db a slash says so."""
+        return f"{self.path}/" if self.path.endswith(".db") else self.path
+
     def close(self) -> None:
         """Let go of every descriptor."""
         if self._folder < 0:

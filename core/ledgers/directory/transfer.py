@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Final
 
 from ... import job as moves
@@ -27,7 +28,7 @@ def seal(store: Store, table: Table, destination: str, *, actor: str | None, now
     closing = store.closing()
     if closing.sealed_for == destination:
         return
-    closing.refuse(store.path)
+    closing.refuse(store.location)
     live = [
         job.id for job in table.jobs.values() if job.state == moves.RUNNING and not moves.lapsed(job, now_ms)
     ]
@@ -39,27 +40,34 @@ def seal(store: Store, table: Table, destination: str, *, actor: str | None, now
     store.record(Operator(actor, None).entry(SEAL, destination, now_ms))
 
 
-def begin_copy(store: Store, table: Table, source: str, *, actor: str | None, now_ms: int) -> None:
-    """Record in audit.jsonl that a copy comes, which closes the ledger; it must be empty."""
+def begin_copy(store: Store, table: Table, source: str, *, actor: str | None, now_ms: int) -> bool:
+    """Record in audit.jsonl that a copy comes, which closes the ledger; it must be empty. False: it comes already."""
     closing = store.closing()
     if closing.copying_from == source:
-        return
-    closing.refuse(store.path)
-    there = [*table.jobs, *table.purged, *store.input_ids(), *store.receipt_ids()]
-    if there:
-        raise holds_something(store.path, there[0])
+        return False
+    closing.refuse(store.location)
+    there = _anything(store, table)
+    if there is not None:
+        raise holds_something(store.location, there)
     store.record(Operator(actor, None).entry(COPY_BEGIN, source, now_ms))
+    return True
 
 
-def end_copy(store: Store, *, given_up: bool, actor: str | None, now_ms: int) -> bool:
-    """Record the end, which lets work begin; False: no copy has begun."""
+def end_copy(
+    store: Store, table: Table, source: str, *, given_up: bool, actor: str | None, now_ms: int
+) -> bool:
+    """Record the end, which lets work begin; False: that copy is not under way, or something has come of it."""
     closing = store.closing()
-    closing.refuse(store.path, even_copying=True)
-    if closing.copying_from is None:
+    closing.refuse(store.location, even_copying=True)
+    if closing.copying_from != source or (given_up and _anything(store, table) is not None):
         return False
     action = COPY_GIVEN_UP if given_up else COPY_END
-    store.record(Operator(actor, None).entry(action, closing.copying_from, now_ms))
+    store.record(Operator(actor, None).entry(action, source, now_ms))
     return True
+
+
+def _anything(store: Store, table: Table) -> str | None:
+    return next(chain(table.jobs, table.purged, store.input_ids(), store.receipt_ids()), None)
 
 
 def export_rows(store: Store, table: Table, *, after: str | None, limit: int) -> Export:

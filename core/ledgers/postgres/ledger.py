@@ -23,6 +23,7 @@ from ..sql.auditing import record
 from ..sql.ledger import SqlLedger
 from ..sql.records import Records
 from ..sql.sweeping import Sweep
+from ..sql.transfer import require_copy
 from ..verbs import Rule
 from . import looking, receipting, sweeping, transfer
 from .address import parse_address
@@ -243,9 +244,10 @@ class PostgresLedger(SqlLedger):
         with self._database.snapshot() as transaction:
             return transfer.export_rows(transaction, after, limit)
 
-    def import_rows(self, rows: Sequence[Row]) -> int:
-        """In one transaction."""
-        with self._database.write(even_copying=True) as transaction:
+    def import_rows(self, rows: Sequence[Row], *, copy_of: str | None = None) -> int:
+        """In one transaction, while no other one writes."""
+        with self._acting(None, even_copying=True) as (transaction, _):
+            require_copy(transaction, self.location, copy_of)
             return transfer.import_rows(transaction, rows)
 
     # -- schedules --

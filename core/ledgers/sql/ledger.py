@@ -85,15 +85,18 @@ class SqlLedger(MovingVerbs):
             return transfer.closing(transaction).sealed_for
 
     @checked
-    def begin_copy(self, source: str, *, actor: str | None = None, now_ms: int | None = None) -> None:
+    def begin_copy(self, source: str, *, actor: str | None = None, now_ms: int | None = None) -> bool:
         """Another field of fencepost_meta."""
         with self._acting(now_ms, even_copying=True) as (transaction, at_ms):
-            if transfer.begin_copy(transaction, self.location, source):
+            begun = transfer.begin_copy(transaction, self.location, source)
+            if begun:
                 auditing.record(transaction, Operator(actor, None).entry(COPY_BEGIN, source, at_ms))
+            return begun
 
     @checked
     def end_copy(
         self,
+        source: str,
         *,
         paused: Sequence[str] = (),
         schedules: Sequence[Schedule] = (),
@@ -103,8 +106,7 @@ class SqlLedger(MovingVerbs):
     ) -> bool:
         """Pauses and schedules come in the transaction that lets work begin."""
         with self._acting(now_ms, even_copying=True) as (transaction, at_ms):
-            source = transfer.closing(transaction).copying_from
-            if source is None:
+            if not transfer.end_copy(transaction, source, given_up=given_up):
                 return False
             for queue in paused:
                 if scheduling.pause(transaction, queue):
@@ -112,7 +114,6 @@ class SqlLedger(MovingVerbs):
                     auditing.record(transaction, entry)
             for schedule in schedules:
                 scheduling.register(transaction, schedule, self._kept_text(schedule.text))
-            transaction.change("set_copying", (None,))
             action = COPY_GIVEN_UP if given_up else COPY_END
             auditing.record(transaction, Operator(actor, None).entry(action, source, at_ms))
             return True

@@ -44,6 +44,22 @@ def begin_copy(transaction: Transaction, location: str, source: str) -> bool:
     return True
 
 
+def require_copy(transaction: Transaction, location: str, source: str | None) -> None:
+    """Refuse a row of a copy that is not under way; see ``Closing.require_copy``."""
+    if source is not None:
+        closing(transaction).require_copy(location, source)
+
+
+def end_copy(transaction: Transaction, source: str, *, given_up: bool) -> bool:
+    """Let work begin; False: that copy is not under way, or is to be given up and something has come."""
+    if closing(transaction).copying_from != source:
+        return False
+    if given_up and transaction.value("anything") is not None:
+        return False
+    transaction.change("set_copying", (None,))
+    return True
+
+
 def seal(transaction: Transaction, location: str, destination: str, now_ms: int) -> bool:
     """Refuse all work from now on; False: it is sealed for that destination already.
 

@@ -97,6 +97,11 @@ class Database:
         self.closed = False
         _LIVE.add(self)
 
+    @property
+    def location(self) -> str:
+        """The path as it names a SQLite file: where it does not end in .db, the prefix says so."""
+        return self.path if self.path.endswith(".db") else f"sqlite:{self.path}"
+
     # -- transactions --
 
     def read(self) -> AbstractContextManager[Transaction]:
@@ -145,7 +150,7 @@ class Database:
             transaction = Transaction(connection, statements(), self.path)
             with transaction.savepoint():
                 migrate_within(connection, self.path)
-                transfer.closing(transaction).refuse(self.path)
+                transfer.closing(transaction).refuse(self.location)
                 yield transaction
         except (sqlite3.Error, UnicodeError, OverflowError) as error:
             raise translate(error, self.path) from error

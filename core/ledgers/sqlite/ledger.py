@@ -26,6 +26,7 @@ from ..sql.auditing import record
 from ..sql.ledger import SqlLedger
 from ..sql.records import Records
 from ..sql.sweeping import Sweep
+from ..sql.transfer import require_copy
 from ..verbs import Rule
 from . import looking, receipting, sweeping, transfer
 from .claiming import Claim
@@ -76,8 +77,8 @@ class SqliteLedger(SqlLedger):
 
     @property
     def location(self) -> str:
-        """The absolute path of the file."""
-        return self._database.path
+        """The absolute path of the file, as ``--store`` takes it."""
+        return self._database.location
 
     def __enter__(self) -> Self:
         return self
@@ -236,9 +237,10 @@ class SqliteLedger(SqlLedger):
         with self._database.read() as transaction:
             return transfer.export_rows(transaction, after, limit)
 
-    def import_rows(self, rows: Sequence[Row]) -> int:
-        """In one transaction."""
-        with self._database.write(even_copying=True) as transaction:
+    def import_rows(self, rows: Sequence[Row], *, copy_of: str | None = None) -> int:
+        """In one transaction, while no other one writes."""
+        with self._acting(None, even_copying=True) as (transaction, _):
+            require_copy(transaction, self.location, copy_of)
             return transfer.import_rows(transaction, rows)
 
     # -- schedules --

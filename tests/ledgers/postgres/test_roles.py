@@ -379,7 +379,7 @@ def test_copying_a_ledger_is_its_owners_business(as_role: Callable[[str], Ledger
     refuse(lambda: as_role("operator").begin_copy("elsewhere.db"))
     assert (ledger.sealed_for(), ledger.copying_from()) == (None, None)
     ledger.begin_copy("elsewhere.db")
-    refuse(lambda: as_role("operator").end_copy())
+    refuse(lambda: as_role("operator").end_copy("elsewhere.db"))
     assert ledger.copying_from() == "elsewhere.db"
 
 

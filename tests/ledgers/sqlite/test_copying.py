@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fencepost.core import (
@@ -13,6 +16,7 @@ from fencepost.core import (
     InvalidInput,
     Ledger,
     LedgerBusy,
+    LedgerFailed,
     LedgerSealed,
     LimitExceeded,
     NewJob,
@@ -25,6 +29,7 @@ from fencepost.core import (
 )
 from fencepost.core.copying import copy_ledger
 from fencepost.core.inputs import text_sha256
+from fencepost.core.ledgers.sqlite import SqliteLedger
 
 Kinds = tuple[str, str]
 DIRECTORY, SQLITE = "store", "jobs.db"
@@ -191,6 +196,83 @@ def test_a_copy_that_crashed_goes_on_when_it_is_run_again(
     assert (copied.rows, copied.new) == (31, 6)
     assert contents(destination) == before
     assert destination.claim(claimant="me", lease_ms=100, max_attempts=3, now_ms=5_000)
+
+
+def killed_midway(tmp_path: Path, source: str, destination: str) -> None:
+    """A copy of which five rows have come."""
+    with open_ledger(tmp_path / source) as ledger:
+        fill(ledger)
+    run = [sys.executable, "-c", CRASH, str(tmp_path / source), str(tmp_path / destination), "5"]
+    assert subprocess.run(run, check=False).returncode == -9
+
+
+def test_a_copy_that_cannot_go_on_leaves_what_has_come_closed(
+    open_store: Callable[[str], Ledger], tmp_path: Path
+) -> None:
+    killed_midway(tmp_path, SQLITE, "other.db")
+    destination = open_store("other.db")
+    with (
+        SqliteLedger(tmp_path / SQLITE, busy_timeout_ms=20) as busy,
+        closing(sqlite3.connect(tmp_path / SQLITE, isolation_level=None)) as blocker,
+    ):
+        blocker.execute("BEGIN IMMEDIATE")
+        with pytest.raises(LedgerBusy):
+            copy_ledger(busy, destination, now_ms=5_000)
+    with pytest.raises(LedgerSealed, match=SQLITE):
+        destination.claim(claimant="me", lease_ms=100, max_attempts=3, now_ms=5_000)
+    assert copy_ledger(open_store(SQLITE), destination, now_ms=5_000).new == 26
+
+
+def test_the_same_destination_under_another_name_stays_closed(
+    open_store: Callable[[str], Ledger], tmp_path: Path
+) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    killed_midway(tmp_path, SQLITE, "link/other.db")
+    source, destination = open_store(SQLITE), open_store("real/other.db")
+    with pytest.raises(LedgerSealed, match=r"link/other\.db"):
+        copy_ledger(source, destination, now_ms=5_000)
+    with pytest.raises(LedgerSealed, match=SQLITE):
+        destination.claim(claimant="me", lease_ms=100, max_attempts=3, now_ms=5_000)
+    assert copy_ledger(source, open_store("link/other.db"), now_ms=5_000).new == 26
+
+
+def test_of_two_copies_at_once_the_first_to_end_decides(open_store: Callable[[str], Ledger]) -> None:
+    source, destination = open_store(SQLITE), open_store("other.db")
+    fill(source, count=300)
+    source.pause("mail", now_ms=0)
+
+    def another_ends(passed: int) -> None:
+        if not destination.audit(id=source.location)[1:]:
+            copy_ledger(source, destination, now_ms=5_000)
+            destination.claim(claimant="me", lease_ms=100, max_attempts=3, limit=300, now_ms=9_000)
+
+    with pytest.raises(IdentityConflict, match="another process has ended it"):
+        copy_ledger(source, destination, now_ms=5_000, progress=another_ends)
+    assert copy_ledger(source, destination, now_ms=9_000).new == 0
+    assert destination.paused() == ["mail"]
+    assert [entry.action for entry in destination.audit(id=source.location)] == ["copy-begin", "copy-end"]
+
+
+def test_a_copy_is_given_up_only_where_the_source_was_not_sealed(open_store: Callable[[str], Ledger]) -> None:
+    source, destination = open_store(SQLITE), open_store("other.db")
+    fill(source)
+
+    class Deaf:
+        """Seals, and loses the answer."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(source, name)
+
+        def seal(self, *arguments: Any, **named: Any) -> None:
+            source.seal(*arguments, **named)
+            raise LedgerFailed("connection reset")
+
+    deaf: Any = Deaf()
+    with pytest.raises(LedgerFailed, match="connection reset"):
+        copy_ledger(deaf, destination, now_ms=5_000)
+    assert destination.copying_from() == source.location
+    assert copy_ledger(source, destination, now_ms=5_000).new == 31
 
 
 def test_a_destination_that_holds_something_else_is_refused_before_the_seal(
