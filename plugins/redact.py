@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import threading
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from typing import Any, Final
+from urllib.parse import quote, quote_plus
 
 HIDDEN: Final = "***"
 
@@ -28,7 +31,7 @@ class Redactor:
 
     def learn(self, secrets: Iterable[str]) -> None:
         """Replace these from now on, too."""
-        known = {*self._secrets, *(str(secret) for secret in secrets if secret)}
+        known = {*self._secrets, *(form for secret in secrets if secret for form in _forms(str(secret)))}
         # The longest first, so that one secret which contains another goes as a whole.
         self._secrets = sorted(known, key=len, reverse=True)
 
@@ -83,23 +86,43 @@ class Redactor:
 
     @contextmanager
     def cleaning_logs(self) -> Iterator[None]:
-        """Within the block no log record of this process is made with a secret, whoever logs and prints it."""
-        make = logging.getLogRecordFactory()
+        """Within the block no secret is in the text of a log line or in the traceback of a thread that dies."""
+        make, last_words = logging.getLogRecordFactory(), threading.excepthook
 
         def make_clean(*args: Any, **kwargs: Any) -> logging.LogRecord:
             record = make(*args, **kwargs)
             self.clean(record)
             return record
 
+        def speak_clean(dying: threading.ExceptHookArgs) -> None:
+            error = None if dying.exc_value is None else self.error(dying.exc_value)
+            kind = dying.exc_type if error is None else type(error)
+            last_words(threading.ExceptHookArgs((kind, error, dying.exc_traceback, dying.thread)))
+
         logging.setLogRecordFactory(make_clean)
+        threading.excepthook = speak_clean
         try:
             yield
         finally:
             logging.setLogRecordFactory(make)
+            threading.excepthook = last_words
 
     def log(self, log: logging.Logger | logging.LoggerAdapter[Any]) -> logging.LoggerAdapter[Any]:
         """A logger that passes on everything but the secrets."""
         return _RedactingLog(log, self)
+
+
+def _forms(secret: str) -> list[str]:
+    """The secret as it stands in plain text, in JSON, in a ``repr`` and in a URL."""
+    return [
+        secret,
+        json.dumps(secret)[1:-1],
+        json.dumps(secret, ensure_ascii=False)[1:-1],
+        repr(secret)[1:-1],
+        quote(secret, safe=""),
+        quote(secret),
+        quote_plus(secret),
+    ]
 
 
 class _RedactingLog(logging.LoggerAdapter[Any]):

@@ -42,12 +42,21 @@ def examine(
     found: list[Finding] = []
     try:
         found += inspection.findings()
+        found += _closing_findings(inspection.closing())
+        examination = Examination(now_ms=now_ms, paused=inspection.paused(), count=count)
+        verified = _look(inspection, examination, verify=verify, progress=progress)
     except LedgerError as error:
         # Nothing can be said of the jobs of a ledger that cannot be read.
         found.append(Finding("unreadable-ledger", str(error), "restore it from a back-up, or mend the cause"))
         return Report(found, 0, 0, 0)
-    found += _closing_findings(inspection.closing())
-    examination = Examination(now_ms=now_ms, paused=inspection.paused(), count=count)
+    found += examination.findings()
+    return Report(found, examination.entries, examination.receipts, verified)
+
+
+def _look(
+    inspection: Inspection, examination: Examination, *, verify: bool, progress: Callable[[int, str], None]
+) -> int:
+    """Look at every entry, and compare receipts with their inputs: how many."""
     latest: list[tuple[int, int, str]] = []
     to_compare: list[str] = []
     verified = 0
@@ -64,9 +73,7 @@ def examine(
         if number % BATCH == 0:
             progress(number, f"{number:,} ids")
     to_compare += [id for _, _, id in latest]
-    verified += _compare(inspection, examination, to_compare)
-    found += examination.findings()
-    return Report(found, examination.entries, examination.receipts, verified)
+    return verified + _compare(inspection, examination, to_compare)
 
 
 def _keep_latest(latest: list[tuple[int, int, str]], entry: Entry, number: int) -> None:

@@ -10,9 +10,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from fencepost.core import open_ledger
 
 from tests.cli.diagnosis import Doctor, picture
-from tests.cli.inprocess import Program
+from tests.cli.inprocess import Program, run
 from tests.programs import python
 
 # -- what only a folder has --------------------------------------------------------------------------------
@@ -75,6 +76,28 @@ def test_a_folder_that_is_almost_full_is_found_in_time(folder: Path) -> None:
     assert "almost-full" in Doctor(str(folder)).checks()
 
 
+def test_a_line_of_the_audit_that_is_not_whole_is_found(folder: Path) -> None:
+    audit = folder / "audit.jsonl"
+    with open_ledger(folder) as ledger:
+        ledger.seal("/elsewhere.db")
+    audit.write_bytes(audit.read_bytes()[:-20])
+    assert Doctor(str(folder)).checks() == ["torn-audit"]
+    run("sweep", "--store", str(folder))  # goes on, as after a crash
+    with open_ledger(folder) as ledger:
+        ledger.seal("/elsewhere.db")
+    assert Doctor(str(folder)).checks() == ["torn-audit", "sealed"]
+
+
+@pytest.mark.parametrize("line", ["garbage", "[]", '{"action": "seal"}'])
+def test_a_line_of_the_audit_that_is_no_entry_is_found(folder: Path, line: str) -> None:
+    (folder / "audit.jsonl").write_text(f"{line}\n")
+    (folder / "audit.jsonl").chmod(0o600)
+    (finding,) = Doctor(str(folder)).report()["findings"]
+    assert finding["check"] == "unreadable-ledger"
+    assert "audit.jsonl: line 1 is no audit entry" in finding["problem"]
+    assert "__init__" not in finding["problem"]
+
+
 # -- what only a SQLite file has ---------------------------------------------------------------------------
 
 
@@ -103,6 +126,24 @@ def test_a_damaged_database_is_found(file: Path) -> None:
         raw.seek((root - 1) * size)
         raw.write(b"\xff" * size)
     assert Doctor(str(file)).checks() in (["integrity"], ["unreadable-ledger"])
+
+
+@pytest.mark.parametrize(
+    ("damage", "checks"),
+    [
+        ("DROP TRIGGER fencepost_effects_stay", ["schema-differs"]),
+        ("DROP INDEX fencepost_ready", ["schema-differs"]),
+        ("DROP TABLE fencepost_paused", ["schema-differs", "unreadable-ledger"]),
+        ("CREATE TABLE mine (n INTEGER)", []),
+    ],
+)
+def test_a_schema_that_somebody_has_changed_is_found(file: Path, damage: str, checks: list[str]) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute(damage)
+    report = Doctor(str(file)).report()
+    assert [finding["check"] for finding in report["findings"]] == checks
+    if checks:
+        assert report["findings"][0]["ids"] == [damage.split()[-1]]
 
 
 def test_a_file_that_is_no_database_is_found(file: Path) -> None:

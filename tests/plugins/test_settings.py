@@ -1,6 +1,8 @@
 """Settings: where they come from, and what is refused; secrets that nobody gets to see."""
 
+import json
 import logging
+from urllib.parse import quote, urlencode
 
 import pytest
 from fencepost.core.config import load as load_config
@@ -310,6 +312,24 @@ def test_a_secret_has_no_repr(leaky):
 def test_the_redactor_of_all_chosen_effects_cleans_a_traceback(leaky):
     assert leaky[0].redactor.text(f"Authorization: {SECRET}") == "Authorization: ***"
     assert Redactor(["ab", "abc"]).text("abcd") == "***d"
+
+
+@pytest.mark.parametrize("secret", ['pa"ss\\word', "пароль", "a b/c&d+e", "it's"])
+def test_a_secret_is_hidden_in_whatever_form_it_is_written(secret):
+    redactor = Redactor([secret])
+    written = [
+        secret,
+        json.dumps({"t": secret}),
+        json.dumps({"t": secret}, ensure_ascii=False),
+        repr([secret]),
+        urlencode({"t": secret}),
+        f"https://host/{quote(secret)}",
+        f"https://host/?t={quote(secret, safe='')}",
+    ]
+    for text in written:
+        hidden = redactor.text(text)
+        assert hidden.count("***") == 1
+        assert len(hidden) - 3 <= len(text) - len(secret)
 
 
 def test_a_secret_is_refused_as_an_option_which_everybody_can_see():

@@ -18,7 +18,7 @@ from ...sealing import Closing
 from ..file_checks import EXAMPLES, mode_findings, network_findings
 from .files import engine_errors, read_file
 from .lock import LedgerLock
-from .store import AUDIT, JOBS, MAX_INPUT_BYTES, closing_of, read_audit
+from .store import AUDIT, JOBS, MAX_INPUT_BYTES, audit_and_torn_lines, closing_of, read_audit
 from .table import Table
 from .transfer import RESERVE_BYTES
 
@@ -59,6 +59,15 @@ class DirectoryInspection:
             raise LedgerFailed(f"{self.location}: there is no folder of that name; look at what --store says")
         yield from network_findings(self.location)
         yield from self._folder_findings()
+        _, torn = audit_and_torn_lines(self._folder(), self.location)
+        if torn:
+            yield Finding(
+                "torn-audit",
+                f"lines of audit.jsonl that are not whole (line {torn[0]} is one): a crash cut off who did what, or "
+                "that the ledger was sealed",
+                "what such an action was to do was not done, unless the file was cut later: compare it with a back-up",
+                count=len(torn),
+            )
         size = self._read()
         if size > FULL * (MAX_DOCUMENT_BYTES - RESERVE_BYTES):
             yield Finding(

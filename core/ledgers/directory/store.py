@@ -9,7 +9,7 @@ import contextlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Final, NoReturn
 
 from ...crash import Step
@@ -37,6 +37,7 @@ JOBS: Final = "jobs.json"
 AUDIT: Final = "audit.jsonl"
 MAX_INPUT_BYTES: Final = 6_100_000
 """A text of 1,000,000 control characters takes six bytes for each in JSON."""
+_AUDIT_FIELDS: Final = tuple(field.name for field in fields(AuditEntry))
 MAX_AUDIT_BYTES: Final = 256 * 1024 * 1024
 
 
@@ -58,6 +59,12 @@ class Store:
             self._effects = open_folder("effects", parent=self._folder)
             for folder in (self._folder, self._inputs, self._effects):
                 clean_leftovers(folder)
+            # Of descriptors that stay open, so that no other folder can get these numbers.
+            self._identities = {
+                "": _identity(os.fstat(self._folder)),
+                "inputs": _identity(os.fstat(self._inputs)),
+                "effects": _identity(os.fstat(self._effects)),
+            }
         self._lock_timeout_s = lock_timeout_s
         self._lock = self._new_lock()
         self._pid = os.getpid()
@@ -99,9 +106,10 @@ class Store:
             self._lock, self._pid = self._new_lock(), os.getpid()
             self._forget()
         # Before the lock, too: acquiring it would make a folder anew that was moved away.
-        self._check_place()
+        self._check_folder("")
         with self._lock.held():
-            self._check_place()
+            for room in self._identities:
+                self._check_folder(room)
             table = self._current()
             try:
                 yield table
@@ -119,14 +127,13 @@ class Store:
             found = os.stat(JOBS, dir_fd=self._folder, follow_symlinks=False)
         except FileNotFoundError:
             return None
-        return (found.st_dev, found.st_ino)
+        return _identity(found)
 
     def _current(self) -> Table:
         # What was parsed is used again only while the file is held open: a free inode number is soon reused.
-        if self._table is not None and self._held is not None:
-            held = os.fstat(self._held)
-            if self.identity() == (held.st_dev, held.st_ino):
-                return self._table
+        held = None if self._held is None else _identity(os.fstat(self._held))
+        if self._table is not None and held is not None and self.identity() == held:
+            return self._table
         self._forget()
         where = os.path.join(self.path, JOBS)
         descriptor = open_file(self._folder, JOBS, where=where)
@@ -165,21 +172,21 @@ class Store:
         if former is not None:
             os.close(former)
 
-    def _check_place(self) -> None:
-        with engine_errors(self.path):
+    def _check_folder(self, room: str) -> None:
+        """Whether the folder that was opened still stands in its place; a back-up may have been put there."""
+        where = os.path.join(self.path, room) if room else self.path
+        with engine_errors(where):
             try:
-                there = os.stat(self.path)
-            except FileNotFoundError:
-                there = None
-            if there is None:
+                there = os.stat(room, dir_fd=self._folder) if room else os.stat(self.path)
+            except FileNotFoundError as error:
                 raise LedgerFailed(
-                    f"{self.path}: the folder was removed or moved away while it was in use; put it back, or open the "
+                    f"{where}: the folder was removed or moved away while it was in use; put it back, or open the "
                     "ledger anew"
-                )
-            if not os.path.samestat(there, os.fstat(self._folder)):
-                raise LedgerReplaced(
-                    f"{self.path}: the folder was replaced by another one while it was in use; open the ledger anew"
-                )
+                ) from error
+        if _identity(there) != self._identities[room]:
+            raise LedgerReplaced(
+                f"{where}: the folder was replaced by another one while it was in use; open the ledger anew"
+            )
 
     # -- inputs and receipts: written once, never replaced --
 
@@ -316,6 +323,10 @@ class Store:
         return self._closing
 
 
+def _identity(found: os.stat_result) -> tuple[int, int]:
+    return (found.st_dev, found.st_ino)
+
+
 def closing_of(audit: Iterable[AuditEntry]) -> Closing:
     """What closes a store with this audit: only one copy at a time comes, and a store is sealed once."""
     sealed_for = copying_from = None
@@ -331,21 +342,41 @@ def closing_of(audit: Iterable[AuditEntry]) -> Closing:
 
 def read_audit(folder: int, path: str) -> list[AuditEntry]:
     """The lines of audit.jsonl, oldest first; one that a crash left unfinished is passed over."""
+    return audit_and_torn_lines(folder, path)[0]
+
+
+def audit_and_torn_lines(folder: int, path: str) -> tuple[list[AuditEntry], list[int]]:
+    """The entries, and the numbers of the lines that a crash left unfinished.
+
+    Raises:
+        LedgerCorrupt: a whole line is no entry.
+    """
     where = os.path.join(path, AUDIT)
     data = read_file(folder, AUDIT, where=where, max_bytes=MAX_AUDIT_BYTES)
-    entries = []
+    entries: list[AuditEntry] = []
+    torn: list[int] = []
     for number, line in enumerate((data or b"").split(b"\n"), 1):
         if not line:
             continue
         try:
-            entries.append(AuditEntry(**json.loads(line)))
-        except (ValueError, TypeError) as error:
-            if line.endswith(b"}"):
-                raise LedgerCorrupt(
-                    f"{where}: line {number} is no audit entry: {error}; the file is left as it is: restore it from a "
-                    "copy, or take the line out while no program has the ledger open"
-                ) from error
-    return entries
+            entries.append(_audit_entry(json.loads(line)))
+        except ValueError as error:
+            if line.startswith(b"{") and not line.endswith(b"}"):
+                torn.append(number)
+                continue
+            raise LedgerCorrupt(
+                f"{where}: line {number} is no audit entry: {error}; the file is left as it is: restore it from a "
+                "copy, or take the line out while no program has the ledger open"
+            ) from error
+    return entries, torn
+
+
+def _audit_entry(row: object) -> AuditEntry:
+    if not isinstance(row, dict) or not set(_AUDIT_FIELDS[:5]) <= row.keys() <= set(_AUDIT_FIELDS):
+        raise ValueError(
+            f"it must be an object with {', '.join(_AUDIT_FIELDS)}, of which the last three can be left out"
+        )
+    return AuditEntry(**row)
 
 
 def _bare(error: InvalidInput, where: str) -> str:

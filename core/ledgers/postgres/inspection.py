@@ -19,10 +19,11 @@ from ...receipts import Receipt
 from ...sealing import Closing
 from ...spans import words
 from ..rows import JOB_COLUMNS, job_of
+from ..sql.findings import schema_finding
 from ..statements import load
 from .address import parse_address
 from .errors import translate
-from .migrations import migrations, schema_version
+from .migrations import migrations, object_names, schema_version
 from .transaction import Connection, Row
 
 OLD_MS: Final = 5 * 60_000
@@ -79,6 +80,9 @@ class PostgresInspection:
     def findings(self) -> Iterator[Finding]:
         """The schema; then what of the server's settings and state is bad for a queue."""
         self._check_schema()
+        present = {name for (name,) in self._rows("objects", schema=self._address.schema)}
+        if missing := sorted(object_names() - present):
+            yield schema_finding(missing)
         if self._rows("standby")[0][0]:
             yield Finding(
                 "standby",

@@ -54,6 +54,24 @@ SELECT queue FROM {schema}.fencepost_paused ORDER BY queue
 -- name: closing
 SELECT sealed_for, copying_from FROM {schema}.fencepost_meta
 
+-- name: objects
+-- What there is in the schema that migrations make; a trigger that is switched off is as good as none.
+SELECT class.relname::text
+FROM pg_class AS class
+JOIN pg_namespace AS namespace ON namespace.oid = class.relnamespace
+WHERE namespace.nspname = %(schema)s
+UNION ALL
+SELECT function.proname::text
+FROM pg_proc AS function
+JOIN pg_namespace AS namespace ON namespace.oid = function.pronamespace
+WHERE namespace.nspname = %(schema)s
+UNION ALL
+SELECT entry.tgname::text
+FROM pg_trigger AS entry
+JOIN pg_class AS class ON class.oid = entry.tgrelid
+JOIN pg_namespace AS namespace ON namespace.oid = class.relnamespace
+WHERE namespace.nspname = %(schema)s AND entry.tgenabled IN ('O', 'A')
+
 -- name: not_durable
 -- The settings by which a crash of the server loses what was committed.
 SELECT name FROM pg_settings

@@ -20,9 +20,10 @@ from ...receipts import Receipt
 from ...sealing import Closing
 from ..file_checks import mode_findings, network_findings
 from ..rows import JOB_COLUMNS, job_of
+from ..sql.findings import schema_finding
 from ..statements import load
 from .errors import translate
-from .migrations import migrations, schema_version
+from .migrations import damaged_objects, migrations, schema_version
 
 LONG_WAL_BYTES: Final = 256 * 1024 * 1024
 CHUNK: Final = 1_000
@@ -71,6 +72,8 @@ class SqliteInspection:
                     count=len(faults),
                 )
             self._check_schema(connection)
+            if damaged := damaged_objects(connection):
+                yield schema_finding(damaged)
             yield from self._wal_findings(connection)
 
     def entries(self) -> Iterator[Entry]:

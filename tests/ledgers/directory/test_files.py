@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -309,6 +310,23 @@ def test_a_folder_that_was_exchanged_under_a_running_program_is_noticed(store: P
         with pytest.raises(LedgerReplaced, match="replaced by another one"):
             claim(ledger, 1)
     assert [row["ID"] for row in rows(store)] == ["b"]
+
+
+@pytest.mark.parametrize("room", ["inputs", "effects"])
+def test_a_back_up_that_was_put_in_place_under_a_running_program_is_noticed(
+    store: Path, tmp_path: Path, room: str
+) -> None:
+    with DirectoryLedger(store) as ledger:
+        ledger.enqueue([NewJob("b", "y")])
+        shutil.copytree(store / room, tmp_path / "copy")
+        shutil.rmtree(store / room)
+        with pytest.raises(LedgerFailed, match=f"{room}: the folder was removed"):
+            claim(ledger, 1)
+        (tmp_path / "copy").rename(store / room)
+        with pytest.raises(LedgerReplaced, match=f"{room}: the folder was replaced"):
+            claim(ledger, 1)
+    with DirectoryLedger(store) as ledger:
+        claim(ledger, 1)
 
 
 def test_schedules_pauses_and_joined_transactions_name_the_sql_ledgers(store: Path) -> None:

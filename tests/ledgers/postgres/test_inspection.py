@@ -95,6 +95,37 @@ def test_an_index_that_is_not_valid_is_found(store: str, connection: psycopg.Con
     assert "broken-indexes" not in found(store)
 
 
+@pytest.mark.parametrize(
+    ("damage", "mending", "name"),
+    [
+        (
+            "ALTER TABLE fencepost_effects DISABLE TRIGGER fencepost_effects_stay",
+            "ALTER TABLE fencepost_effects ENABLE TRIGGER fencepost_effects_stay",
+            "fencepost_effects_stay",
+        ),
+        (
+            "ALTER INDEX fencepost_held RENAME TO mine",
+            "ALTER INDEX mine RENAME TO fencepost_held",
+            "fencepost_held",
+        ),
+        (
+            "ALTER FUNCTION fencepost_next_due RENAME TO mine",
+            "ALTER FUNCTION mine RENAME TO fencepost_next_due",
+            "fencepost_next_due",
+        ),
+    ],
+)
+def test_a_schema_that_somebody_has_changed_is_found(
+    store: str, connection: psycopg.Connection, damage: str, mending: str, name: str
+) -> None:
+    connection.execute(damage.encode())
+    try:
+        assert found(store)["schema-differs"].ids == (name,)
+    finally:
+        connection.execute(mending.encode())
+    assert "schema-differs" not in found(store)
+
+
 @pytest.mark.parametrize(("version", "words"), [(99, "the newer program"), (0, "run fencepost migrate")])
 def test_a_schema_of_another_version_is_told(
     store: str, connection: psycopg.Connection, version: int, words: str, monkeypatch: pytest.MonkeyPatch

@@ -17,6 +17,9 @@ from ..transaction import Connection
 FOLDER: Final = Path(__file__).parent
 
 _FILE: Final = re.compile(r"(\d{4})_\w+\.sql")
+_OBJECT: Final = re.compile(
+    r"^CREATE (?:TABLE|INDEX|VIEW|SEQUENCE|FUNCTION|TRIGGER) (?:\{schema\}\.)?(fencepost_\w+)", re.MULTILINE
+)
 _LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended('fencepost_migrations {schema}', 0));"
 """Of the transaction, so that it works through a pooler, too."""
 _EXISTS: Final = """
@@ -42,6 +45,11 @@ def migrations(folder: Path = FOLDER) -> list[Path]:
         if int(file.name[:4]) != number:
             raise ValueError(f"migration {file.name} should be number {number:04}")
     return files
+
+
+def object_names(folder: Path = FOLDER) -> set[str]:
+    """What the migrations make: tables, indexes, views, sequences, functions and triggers."""
+    return {name for file in migrations(folder) for name in _OBJECT.findall(file.read_text("utf-8"))}
 
 
 def schema_version(connection: Connection, schema: str) -> int:

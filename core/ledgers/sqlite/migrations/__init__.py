@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -37,6 +38,19 @@ def schema_version(connection: sqlite3.Connection) -> int:
             raise
         return 0
     return int(row[0])
+
+
+def damaged_objects(connection: sqlite3.Connection) -> list[str]:
+    """The tables, indexes and triggers of ours that are missing, or not as the migrations make them, by name."""
+    found = _objects(connection)
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as fresh:
+        migrate(fresh, ":memory:")
+        return sorted(name for name, sql in _objects(fresh).items() if found.get(name) != sql)
+
+
+def _objects(connection: sqlite3.Connection) -> dict[str, str]:
+    rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE name LIKE 'fencepost@_%' ESCAPE '@'")
+    return dict(rows.fetchall())
 
 
 def migrate(connection: sqlite3.Connection, path: str, folder: Path = FOLDER) -> None:
