@@ -61,6 +61,13 @@ class Meter:
 
     def _cpu_s(self) -> float:
         """Of all its processes, those that have ended included."""
+        while True:
+            try:
+                return self._cpu_now_s()
+            except (FileNotFoundError, ProcessLookupError):
+                continue  # a process ended while it was looked at: by now it is one of those that have
+
+    def _cpu_now_s(self) -> float:
         children = Path(f"/proc/{self._postmaster}/task/{self._postmaster}/children").read_text().split()
         ended = sum(_times(self._postmaster)[2:])
         return TICK_S * (ended + sum(sum(_times(pid)[:2]) for pid in (self._postmaster, *map(int, children))))
