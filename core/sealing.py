@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from shlex import quote
 from typing import Final, NamedTuple
 
 from .errors import IdentityConflict, LedgerSealed
@@ -33,6 +32,8 @@ class Closing(NamedTuple):
                 f"{location}: this ledger was sealed for {self.sealed_for}; use that one from now on"
             )
         if self.copying_from is not None and not even_copying:
+            from shlex import quote  # which few commands need
+
             raise LedgerSealed(
                 f"{location}: the copy of {self.copying_from} to here has not ended, and nothing may change here "
                 f"until it has: run fencepost copy --from {quote(self.copying_from)} --to {quote(location)}, which "
