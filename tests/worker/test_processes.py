@@ -169,7 +169,7 @@ def test_a_ledger_that_is_locked_for_good_does_not_keep_a_worker_from_stopping(
     fill(store, 1, effect="gated")
     plugin = tmp_path / "gated.py"
     plugin.write_text(GATED)
-    arguments = ("worker", "--store", store, "--follow", "--grace", "1", "--plugin", str(plugin))
+    arguments = ("worker", "--store", store, "--follow", "--grace", "3", "--plugin", str(plugin))
     worker = popen(sys.executable, "-c", IMPATIENT, *arguments)
     with open_ledger(store) as ledger:
         until(lambda: ledger.counts()["running"] == 1)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -379,16 +380,25 @@ def test_a_worker_waits_for_a_store_that_was_moved_away_and_ends_where_another_t
     tmp_path: Any, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     place, elsewhere = tmp_path / name, tmp_path / f"moved-{name}"
+
+    files = ["", "-wal", "-shm"]
+    """What is added to the name: a database never stands in its place without its log."""
+
+    def move(old: Path, new: Path, suffixes: Iterable[str]) -> None:
+        for suffix in suffixes:
+            with suppress(FileNotFoundError):  # a folder has nothing beside it
+                Path(f"{old}{suffix}").rename(f"{new}{suffix}")
+
     with open_ledger(place) as ledger:
         add(ledger, "a")
         running = Running(ledger, Acting())
         until(lambda: len(running.events) == 1)
-        place.rename(elsewhere)
+        move(place, elsewhere, files)
         until(lambda: "moved away" in caplog.text)
-        elsewhere.rename(place)
+        move(elsewhere, place, reversed(files))
         add(ledger, "b")
         until(lambda: len(running.events) == 2)
-        place.rename(elsewhere)
+        move(place, elsewhere, files)
         with open_ledger(place) as other:
             add(other, "c")
             running.thread.join(LIMIT_S)
