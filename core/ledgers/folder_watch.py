@@ -24,42 +24,59 @@ class FolderWatch:
         self._lock = threading.Lock()
         self._inotify: INotify | None = None
         self._pid = 0
+        self._sleepers = 0
+        self._closed = False
 
-    def open(self) -> bool:
-        """Begin to watch; call it before looking at the truth, so that no change falls in between.
-
-        False: the system has no watches (left), and ``sleep`` only waits a moment.
-        """
-        return self._opened() is not None
+    def open(self) -> None:
+        """Begin to watch; call it before looking at the truth, so that no change falls in between."""
+        with self._lock:
+            self._opened()
 
     def sleep(self, timeout_s: float) -> None:
-        """Return after a change in the folder, or after ``timeout_s``."""
-        inotify = self._opened()
-        if inotify is None:
-            time.sleep(min(timeout_s, FALLBACK_POLL_S))
-        else:
-            inotify.read(timeout=max(1, round(timeout_s * 1_000)))
+        """Return after a change in the folder, or after ``timeout_s``; without watches after a moment."""
+        with self._lock:
+            inotify = self._opened()
+            self._sleepers += 1
+        try:
+            if inotify is None:
+                time.sleep(min(timeout_s, FALLBACK_POLL_S))
+            else:
+                inotify.read(timeout=max(1, round(timeout_s * 1_000)))
+        finally:
+            with self._lock:
+                self._sleepers -= 1
+                self._release_if_over()
 
     def close(self) -> None:
-        """Give the descriptor back; a later ``sleep`` opens it again."""
+        """Give the descriptor back for good, as soon as nobody sleeps on it."""
         with self._lock:
-            if self._inotify is not None and self._pid == os.getpid():
+            self._closed = True
+            self._release_if_over()
+
+    def _release_if_over(self) -> None:
+        if self._closed and not self._sleepers and self._inotify is not None:
+            if self._pid == os.getpid():
                 self._inotify.close()
             self._inotify = None
 
     def _opened(self) -> INotify | None:
-        with self._lock:
-            # A descriptor that came over a fork is shared: reading it would take the parent's events.
-            if self._inotify is not None and self._pid == os.getpid():
-                return self._inotify
-            try:
-                from inotify_simple import INotify, flags
-            except ImportError:
-                return None
-            try:
-                inotify = INotify()
-                inotify.add_watch(self._folder, flags.MOVED_TO | flags.CREATE | flags.MODIFY)
-            except OSError:
-                return None  # no watches left, or a file system without them: polling does
-            self._inotify, self._pid = inotify, os.getpid()
-            return inotify
+        # A descriptor that came over a fork is shared: reading it would take the parent's events.
+        if self._closed or (self._inotify is not None and self._pid == os.getpid()):
+            return self._inotify
+        try:
+            from inotify_simple import INotify, flags
+        except ImportError:
+            return None
+        if self._pid != os.getpid():
+            self._sleepers, self._pid = 0, os.getpid()  # the others are the parent's threads
+        try:
+            inotify = INotify()
+        except OSError:
+            return None  # none left: polling does
+        try:
+            inotify.add_watch(self._folder, flags.MOVED_TO | flags.CREATE | flags.MODIFY)
+        except OSError:
+            inotify.close()
+            return None  # no watches left, a file system without them, or no such folder
+        self._inotify = inotify
+        return inotify

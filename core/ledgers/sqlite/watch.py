@@ -75,15 +75,11 @@ class Watch:
                     return True
             return True
         finally:
-            if self._database.closed:
-                self._folder.close()
             self._listening.release()
 
     def close(self) -> None:
-        """Give the events back, once the database is closed; a thread that listens to them does it itself."""
-        if self._listening.acquire(blocking=False):
-            self._folder.close()
-            self._listening.release()
+        """Give the events back."""
+        self._folder.close()
 
     def _look_until(self, deadline: float, *, pause_s: float, growth: float) -> bool:
         while not self._changed():
