@@ -26,6 +26,7 @@ from .job import DEFAULT_EFFECT, Job
 from .receipts import Receipt, conflict, own_outcome
 from .texts import storable
 
+RETRY_S: Final = 0.2
 MAX_FRAMES: Final = 12
 """How much of a traceback an error keeps: the innermost frames, where the effect is."""
 _OURS: Final = re.compile(r"(fencepost\.(core|plugins)|pluggy)(\.|$)")
@@ -114,6 +115,11 @@ class Attempt:
         self.lost = True
         if self.request is not None:
             self.request.lose()
+
+    @property
+    def retry_s(self) -> float:
+        """How soon a heartbeat that did not reach the ledger is sent again."""
+        return min(RETRY_S, self.lease_s / 10)
 
     def has_waited(self, of_lease: float) -> bool:
         """Whether such a part of the lease has gone by since the claim was sent or last renewed."""

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from .errors import FencepostError, InvalidInput, LedgerFailed, Unsupported
+from .errors import InvalidInput, Unsupported
+from .job import RUNNING, lapsed
 from .ledger import Ledger, Row
 from .scheduler import check_schedule
-from .sealing import COPY_END, Closing
+from .sealing import COPY_END, Closing, live_lease
 from .stores import parse_store
 
 PAGE: Final = 200
@@ -60,20 +61,13 @@ def copy_ledger(
     if _has_ended(source, destination):
         there = sum(len(rows) for rows in _pages(source))
         return Copied(there, 0, len(source.schedules()), len(source.paused()))
-    sealed_for = source.sealed_for()
-    if sealed_for is not None and sealed_for != destination.location:
-        Closing(sealed_for=sealed_for).refuse(source.location)
-    # Before the seal, so that a copy that cannot be leaves the source in use; and after it, when nothing changes.
-    _check(source, destination)
-    begun = destination.begin_copy(source.location, actor=actor, now_ms=now_ms)
-    try:
-        source.seal(destination.location, actor=actor, now_ms=now_ms)
-    except FencepostError:
-        # Begun before, it belongs to another process, or to a run that came further.
-        if begun and source.sealed_for() is None:
-            destination.end_copy(source.location, given_up=True, actor=actor, now_ms=now_ms)
-        raise
-    _check(source, destination)
+    # First of all, so that a copy that cannot be leaves both as they are; and after the seal, when nothing changes.
+    _check_source(source, destination, now_ms)
+    _check_room(source, destination)
+    # Closed before the source is sealed: there is no moment at which neither refuses work.
+    destination.begin_copy(source.location, actor=actor, now_ms=now_ms)
+    source.seal(destination.location, actor=actor, now_ms=now_ms)
+    _check_room(source, destination)
 
     passed = new = 0
     for rows in _pages(source):
@@ -81,11 +75,7 @@ def copy_ledger(
         passed += len(rows)
         progress(passed)
     schedules, paused = source.schedules(), source.paused()
-    ended = destination.end_copy(
-        source.location, paused=paused, schedules=schedules, actor=actor, now_ms=now_ms
-    )
-    if not ended and not _has_ended(source, destination):
-        raise LedgerFailed(f"{destination.location}: the copy was given up by another process; run it again")
+    destination.end_copy(source.location, paused=paused, schedules=schedules, actor=actor, now_ms=now_ms)
     return Copied(passed, new, len(schedules), len(paused))
 
 
@@ -106,7 +96,25 @@ def _has_ended(source: Ledger, destination: Ledger) -> bool:
     return any(entry.action == COPY_END for entry in destination.audit(id=source.location))
 
 
-def _check(source: Ledger, destination: Ledger) -> None:
+def _check_source(source: Ledger, destination: Ledger, now_ms: int | None) -> None:
+    """Raise what the seal would: it comes after the destination was closed, which it would then be for nothing."""
+    sealed_for = source.sealed_for()
+    if sealed_for == destination.location:
+        return
+    Closing(sealed_for, source.copying_from()).refuse(source.location)
+    at_ms = source.now_ms() if now_ms is None else now_ms
+    after: str | None = None
+    while True:
+        page = source.jobs(states=(RUNNING,), after=after)
+        for job in page.jobs:
+            if not lapsed(job, at_ms):
+                raise live_lease(source.location, job.id)
+        after = page.next
+        if after is None:
+            return
+
+
+def _check_room(source: Ledger, destination: Ledger) -> None:
     """Raise if the destination cannot keep what the source holds."""
     schedules, paused = source.schedules(), source.paused()
     if not destination.capabilities.has_schedules and (schedules or paused):

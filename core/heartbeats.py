@@ -6,16 +6,12 @@ import logging
 import threading
 from collections.abc import Callable
 from time import monotonic
-from typing import Final
 
 from .attempts import Attempt
 from .errors import LedgerError
 from .ledger import Ledger
 
 _log = logging.getLogger("fencepost.worker")
-
-RETRY_S: Final = 0.2
-"""How soon a heartbeat that did not reach the ledger is sent again."""
 
 
 class Heart:
@@ -115,6 +111,6 @@ class Heart:
             if not self.beat(attempt) and id(attempt) in self._attempts:  # else it has just ended by itself
                 _log.warning("%s: the lease of claim %d is lost", attempt.job.id, attempt.job.version)
         except LedgerError as error:
-            attempt.next_beat = monotonic() + min(RETRY_S, attempt.lease_s / 10)
+            attempt.next_beat = monotonic() + attempt.retry_s
             _log.debug("%s: a heartbeat did not reach the ledger: %s", attempt.job.id, error)
             self.tell_lapsed()

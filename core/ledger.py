@@ -381,14 +381,12 @@ class Ledger(Protocol):
         *,
         paused: Sequence[str] = (),
         schedules: Sequence[Schedule] = (),
-        given_up: bool = False,
         actor: str | None = None,
         now_ms: int | None = None,
     ) -> bool:
         """Let work begin, with these pauses and these schedules, each with its next boundary, in one commit.
 
-        ``given_up``: only if nothing has come. False: nothing was done; no copy of that source is under way, or what
-        has come of it cannot be given up.
+        False: no copy of that source is under way, nothing was done.
 
         Raises:
             Unsupported: there are pauses or schedules (without capability has_schedules).

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from .errors import IdentityConflict, LedgerSealed
+from .errors import IdentityConflict, LedgerBusy, LedgerSealed
 
 SEAL: Final = "seal"
 COPY_BEGIN: Final = "copy-begin"
 COPY_END: Final = "copy-end"
-COPY_GIVEN_UP: Final = "copy-given-up"
 """The audit's names for what closes a ledger and opens it; their ``id`` is the other ledger."""
 
 
@@ -37,20 +36,28 @@ class Closing(NamedTuple):
             raise LedgerSealed(
                 f"{location}: the copy of {self.copying_from} to here has not ended, and nothing may change here "
                 f"until it has: run fencepost copy --from {quote(self.copying_from)} --to {quote(location)}, which "
-                "goes on where it stopped"
+                "goes on where it stopped. If none of it has come and none is to come, delete this ledger"
             )
 
     def require_copy(self, location: str, source: str) -> None:
         """Refuse a row of a copy that is not under way.
 
         Raises:
-            IdentityConflict: another process has ended it, or given it up.
+            IdentityConflict: another process has ended it.
         """
         if self.copying_from != source:
             raise IdentityConflict(
-                f"{location}: the copy of {source} to here is no longer under way: another process has ended it, or "
-                "given it up; run it again to see which"
+                f"{location}: the copy of {source} to here is not under way: another process has ended it; run it "
+                "again to see that it has"
             )
+
+
+def live_lease(location: str, id: str) -> LedgerBusy:
+    """The error of a seal, and of a copy, while a job is being worked on."""
+    return LedgerBusy(
+        f"{location}: jobs are running under live leases ({id!r} is one); stop the workers, or wait for the leases to "
+        "end"
+    )
 
 
 def holds_something(location: str, name: str) -> IdentityConflict:

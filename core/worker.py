@@ -32,7 +32,7 @@ from .errors import (
     LedgerSealed,
 )
 from .events import Event, NoObservers, Observers, WorkerOptions
-from .heartbeats import RETRY_S, Heart
+from .heartbeats import Heart
 from .housekeeping import Housekeeper
 from .ledger import Ledger
 from .pacing import Pace, outage_nap_s
@@ -40,6 +40,8 @@ from .turns import CrashHook, Finish, Turns
 
 _log = logging.getLogger("fencepost.worker")
 
+GONE: Final = (LedgerReplaced, LedgerSealed)
+"""No waiting brings such a ledger back."""
 SLICE_S: Final = 0.25
 """How long a slot waits before it looks whether the worker was stopped."""
 POLL_S: Final = 5.0
@@ -388,8 +390,8 @@ class Worker(Renew):
 
     def _outage(self, error: LedgerError) -> None:
         """The ledger cannot be used now: a following worker says so once, and tries again after a growing nap."""
-        if self._options.bounded or isinstance(error, LedgerSealed | LedgerReplaced):
-            raise error  # no waiting brings it back
+        if self._options.bounded or isinstance(error, GONE):
+            raise error
         self.idle_since = None  # there may be work that cannot be seen now
         if not self._outages:
             _log.error("the ledger cannot be used; claiming nothing until it can: %s", error)
@@ -450,10 +452,11 @@ class Worker(Renew):
             try:
                 if self._heart.beat(attempt):
                     return
-            except (LedgerBusy, LedgerFailed):
-                if monotonic() >= attempt.deadline:
+            except (LedgerBusy, LedgerFailed) as error:
+                if isinstance(error, GONE) or monotonic() >= attempt.deadline:
                     attempt.lose()
-                time.sleep(min(RETRY_S, attempt.lease_s / 10))
+                else:
+                    time.sleep(attempt.retry_s)
         raise LeaseLost(f"the claim {attempt.job.version} of job {attempt.job.id!r} no longer holds")
 
     def begin(self, attempt: Attempt) -> None:

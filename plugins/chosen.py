@@ -57,8 +57,9 @@ class ChosenEffect:
         self.pure = "effect_outcome" in hooks.implemented
         settings = resolve(info, given, environ, pure=self.pure)
         self.namespace: str = settings.get(NAMESPACE) or ""
-        self.redactor = Redactor(secrets_of(info, settings))
-        secrets.learn(secrets_of(info, settings))
+        own_secrets = secrets_of(info, settings)
+        self.redactor = Redactor(own_secrets)
+        secrets.learn(own_secrets)
         self._has_secrets = bool(self.redactor)
         self._hooks = bind(plugin, around=middleware).hook
         self._open = True

@@ -59,6 +59,12 @@ class Redactor:
 
         An exception that makes up its message from something else than its arguments gives way to a plain one.
         """
+        try:
+            return self._cleaned(error)
+        except Exception:  # noqa: BLE001 - what an author's __str__ or __repr__ raises must not take the error's place
+            return RuntimeError(f"{type(error).__name__} (its message could not be read)")
+
+    def _cleaned(self, error: BaseException) -> BaseException:
         for link in _chain(error):
             link.args = tuple(map(self._argument, link.args))
             if getattr(link, "__notes__", None):
@@ -119,9 +125,9 @@ def _forms(secret: str) -> list[str]:
         json.dumps(secret)[1:-1],
         json.dumps(secret, ensure_ascii=False)[1:-1],
         repr(secret)[1:-1],
-        quote(secret, safe=""),
-        quote(secret),
-        quote_plus(secret),
+        quote(secret, safe="", errors="surrogateescape"),
+        quote(secret, errors="surrogateescape"),
+        quote_plus(secret, errors="surrogateescape"),
     ]
 
 
@@ -150,11 +156,17 @@ class _RedactingLog(logging.LoggerAdapter[Any]):
 
 def _formatted(msg: object, args: object) -> str:
     """The text of a log line. As with any logger, a wrong format is no reason for the work to fail."""
-    text = str(msg)
     try:
-        return text % args if args else text
-    except (TypeError, ValueError, KeyError) as error:
-        return f"{text} {args!r} (a wrong format: {error})"
+        return str(msg) % args if args else str(msg)
+    except Exception as error:  # noqa: BLE001 - a wrong format, or whatever an argument's __str__ raises
+        return f"{_shown(msg)} {_shown(args)} (a wrong format: {type(error).__name__})"
+
+
+def _shown(value: object) -> str:
+    try:
+        return str(value)
+    except Exception:  # noqa: BLE001 - as above
+        return f"<{type(value).__name__} that cannot be shown>"
 
 
 def _current_error() -> str:

@@ -28,7 +28,7 @@ _log = logging.getLogger("fencepost.worker")
 
 HEALTH_EVERY_S: Final = 1.0
 OVERDUE_S: Final = 10.0
-"""How long after its grace a stopping worker waits for its ledger, of which each look may take half a minute."""
+"""How long after its grace a worker may take to end: each look at a ledger that is locked takes half a minute."""
 
 
 def run_worker(
@@ -84,7 +84,7 @@ def default_claimant() -> str:
 def stop_on_signals(worker: Worker, *, grace_s: float) -> None:
     """The first SIGTERM or SIGINT stops the worker in order, the second one ends the process at once.
 
-    So does ``OVERDUE_S`` after the grace: only a ledger that does not answer keeps a worker so long.
+    So it ends ``OVERDUE_S`` after the grace, whatever keeps it: a ledger or an effect that does not answer.
     """
 
     def stop(number: int, frame: object) -> None:
@@ -97,8 +97,8 @@ def stop_on_signals(worker: Worker, *, grace_s: float) -> None:
 
     def end_at_once() -> None:
         _log.error(
-            "the ledger has not answered for %g s since the grace ended: the worker ends without it, and what it "
-            "holds waits for its leases to end",
+            "the worker has not ended %g s after its grace, because its ledger or an effect does not answer: it ends "
+            "at once, and what it holds waits for its leases to end",
             OVERDUE_S,
         )
         os._exit(1)

@@ -62,15 +62,14 @@ def instant_ms(text: str, what: str) -> int:
 
     from ..errors import InvalidInput
 
-    is_number = text.isascii() and text.isdigit()
+    if text.isascii() and text.isdigit():
+        if len(text) == len("20261231") and text[:2] in ("19", "20"):  # milliseconds of an afternoon in 1970?
+            raise InvalidInput(f"{what} {text!r}: for a day write {text[:4]}-{text[4:6]}-{text[6:]}T00:00Z")
+        return int(text)
     try:
         when = datetime.fromisoformat(text)
     except ValueError as error:
-        if is_number:
-            return int(text)
         raise InvalidInput(f"{what} {text!r}: neither ISO 8601 nor milliseconds since the epoch") from error
-    if is_number:  # as milliseconds it would be an afternoon of 1970
-        raise InvalidInput(f"{what} {text!r}: is it {when:%Y-%m-%d}? Then write {when:%Y-%m-%d}T00:00Z")
     if when.tzinfo is None:
         example = when.isoformat(timespec="auto" if when.second or when.microsecond else "minutes")
         raise InvalidInput(f"{what} {text!r}: name the time zone, for example {example}Z")

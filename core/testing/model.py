@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from .. import job as rules
-from ..errors import IdentityConflict, LedgerBusy, Unsupported
+from ..errors import IdentityConflict, Unsupported
 from ..ledger import AuditEntry, Export, Fire, Row, Schedule
 from ..scheduler import boundaries, check_schedule, fired_job, first_boundary, parse_every
-from ..sealing import COPY_BEGIN, COPY_END, COPY_GIVEN_UP, SEAL, Closing, holds_something
+from ..sealing import COPY_BEGIN, COPY_END, SEAL, Closing, holds_something, live_lease
 from .model_jobs import ModelJobs
 from .model_store import as_kept, place_of, same_row
 
@@ -32,9 +32,7 @@ class ModelLedger(ModelJobs):
             at_ms = self._at(now_ms)
             for job in self._store.jobs.values():
                 if rules.holds(job, job.version, at_ms):
-                    raise LedgerBusy(
-                        f"job {job.id!r} is under a lease until {job.lease_until_ms}; seal later"
-                    )
+                    raise live_lease("this model", job.id)
             self._close(Closing(sealed_for=destination), SEAL, destination, actor, at_ms)
 
     def sealed_for(self) -> str | None:
@@ -46,7 +44,8 @@ class ModelLedger(ModelJobs):
             if self._store.closing.copying_from == source:
                 return False
             self._store.closing.refuse("this model")
-            if there := self._anything():
+            there = [*self._store.inputs, *self._store.receipts, *self._store.schedules]
+            if there:
                 raise holds_something("this model", there[0])
             self._close(Closing(copying_from=source), COPY_BEGIN, source, actor, self._at(now_ms))
             return True
@@ -57,29 +56,24 @@ class ModelLedger(ModelJobs):
         *,
         paused: Sequence[str] = (),
         schedules: Sequence[Schedule] = (),
-        given_up: bool = False,
         actor: str | None = None,
         now_ms: int | None = None,
     ) -> bool:
         if (paused or schedules) and not self.capabilities.has_schedules:
             raise Unsupported("this ledger has no schedules or pauses")
         with self._store.writing(even_copying=True):
-            if self._store.closing.copying_from != source or (given_up and self._anything()):
+            if self._store.closing.copying_from != source:
                 return False
             self._store.closing = Closing()
             for queue in paused:
                 self.pause(queue, actor=actor, reason=f"copied from {source}", now_ms=now_ms)
             self._store.schedules |= {schedule.name: schedule for schedule in schedules}
-            action = COPY_GIVEN_UP if given_up else COPY_END
-            self._close(Closing(), action, source, actor, self._at(now_ms))
+            self._close(Closing(), COPY_END, source, actor, self._at(now_ms))
             return True
 
     def copying_from(self) -> str | None:
         with self._store.changed:
             return self._store.closing.copying_from
-
-    def _anything(self) -> list[str]:
-        return [*self._store.inputs, *self._store.receipts, *self._store.schedules]
 
     def _close(self, closing: Closing, action: str, other: str, actor: str | None, at_ms: int) -> None:
         self._store.closing = closing
@@ -89,6 +83,7 @@ class ModelLedger(ModelJobs):
     def export_rows(self, *, after: str | None = None, limit: int = 1000) -> Export:
         with self._store.changed:
             others = [id for id in self._store.inputs if id not in self._store.jobs]
+            others += [id for id in self._store.receipts if id not in self._store.inputs]
             start = place_of(after)
             ids = [*self._store.jobs, *others]
             more = len(ids) > start + limit

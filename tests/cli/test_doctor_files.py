@@ -76,19 +76,21 @@ def test_a_folder_that_is_almost_full_is_found_in_time(folder: Path) -> None:
     assert "almost-full" in Doctor(str(folder)).checks()
 
 
-def test_a_line_of_the_audit_that_is_not_whole_is_found(folder: Path) -> None:
+@pytest.mark.parametrize(("whole", "tail"), [(60, b""), (60, b"\n"), (0, b"\0" * 80), ("{b}", b"")])
+def test_a_line_of_the_audit_that_is_not_whole_is_found(folder: Path, whole: int | str, tail: bytes) -> None:
     audit = folder / "audit.jsonl"
     with open_ledger(folder) as ledger:
-        ledger.seal("/elsewhere.db")
-    audit.write_bytes(audit.read_bytes()[:-20])
+        ledger.seal("/a-{b}.db")
+    line = audit.read_bytes()
+    audit.write_bytes(line[: whole if isinstance(whole, int) else line.index(whole.encode()) + 3] + tail)
     assert Doctor(str(folder)).checks() == ["torn-audit"]
     run("sweep", "--store", str(folder))  # goes on, as after a crash
     with open_ledger(folder) as ledger:
-        ledger.seal("/elsewhere.db")
+        ledger.seal("/a-{b}.db")
     assert Doctor(str(folder)).checks() == ["torn-audit", "sealed"]
 
 
-@pytest.mark.parametrize("line", ["garbage", "[]", '{"action": "seal"}'])
+@pytest.mark.parametrize("line", ["{garbage}", "[]", '{"action": "seal"}'])
 def test_a_line_of_the_audit_that_is_no_entry_is_found(folder: Path, line: str) -> None:
     (folder / "audit.jsonl").write_text(f"{line}\n")
     (folder / "audit.jsonl").chmod(0o600)

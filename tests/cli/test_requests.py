@@ -125,6 +125,7 @@ def test_stdin_is_read_where_the_input_is_a_dash(store: Path) -> None:
         ("--run-at", "-1"),
         ("--run-at", "tomorrow"),
         ("--run-at", "20261231"),
+        ("--run-at", "19991301"),
         ("--run-at", "2026-01-01T00:00"),
         ("--delay", "-0.001"),
         ("--delay", "nan"),

@@ -1,6 +1,7 @@
 """Plugins in real commands: enqueue and worker, with settings, secrets, blocking and local files."""
 
 import json
+import os
 from pathlib import Path
 from textwrap import dedent
 
@@ -16,7 +17,7 @@ SECRET = "hunter2-hunter2"
 @pytest.fixture
 def project(site, tmp_path, monkeypatch):
     """An empty working folder; what ``site`` installs is installed for the commands too."""
-    monkeypatch.setenv("PYTHONPATH", str(site.folder))
+    monkeypatch.setenv("PYTHONPATH", str(site.folder), prepend=os.pathsep)
     folder = tmp_path / "project"
     folder.mkdir()
     (folder / "jobs.json").write_text('[{"id": "a", "text": "hello"}]')
@@ -245,7 +246,7 @@ def test_no_log_line_of_set_up_validation_or_of_handlers_of_its_own_shows_a_secr
         @hookimpl
         def effect_validate(text):
             log.info("validated with " + token)
-            dying = threading.Thread(target=int, args=(token,))
+            dying = threading.Thread(target=int, args=("x" + token,))
             dying.start()
             dying.join()
 
@@ -263,7 +264,7 @@ def test_no_log_line_of_set_up_validation_or_of_handlers_of_its_own_shows_a_secr
     ]
     said = [output.stderr.decode().splitlines() for output in outputs]
     assert said[0][:2] == ["own handler: set up with ***", "own handler: validated with ***"]
-    assert said[0][-1] == "ValueError: invalid literal for int() with base 10: '***'"
+    assert said[0][-1] == "ValueError: invalid literal for int() with base 10: 'x***'"
     assert said[1] == ["own handler: set up with ***", "own handler: applied with ***"]
 
 

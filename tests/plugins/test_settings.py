@@ -314,7 +314,30 @@ def test_the_redactor_of_all_chosen_effects_cleans_a_traceback(leaky):
     assert Redactor(["ab", "abc"]).text("abcd") == "***d"
 
 
-@pytest.mark.parametrize("secret", ['pa"ss\\word', "пароль", "a b/c&d+e", "it's"])
+class Unspeakable(Exception):
+    """What cannot be shown."""
+
+    def __str__(self):
+        raise ZeroDivisionError
+
+    __repr__ = __str__
+
+
+def test_what_cannot_be_shown_is_no_reason_for_the_work_to_fail(leaky):
+    redactor = leaky[0].redactor
+    log = logging.getLogger("unspeakable")
+    with redactor.cleaning_logs():
+        log.error("%s", Unspeakable())
+        log.error(Unspeakable())
+        log.error("wrong: %d", SECRET)
+        try:
+            raise Unspeakable
+        except Unspeakable:
+            log.exception("dead")
+    assert str(redactor.error(Unspeakable())) == "Unspeakable (its message could not be read)"
+
+
+@pytest.mark.parametrize("secret", ["ab\udcff-cd", 'pa"ss\\word', "пароль", "a b/c&d+e", "it's"])
 def test_a_secret_is_hidden_in_whatever_form_it_is_written(secret):
     redactor = Redactor([secret])
     written = [
@@ -322,9 +345,9 @@ def test_a_secret_is_hidden_in_whatever_form_it_is_written(secret):
         json.dumps({"t": secret}),
         json.dumps({"t": secret}, ensure_ascii=False),
         repr([secret]),
-        urlencode({"t": secret}),
-        f"https://host/{quote(secret)}",
-        f"https://host/?t={quote(secret, safe='')}",
+        urlencode({"t": secret}, errors="surrogateescape"),
+        f"https://host/{quote(secret, errors='surrogateescape')}",
+        f"https://host/?t={quote(secret, safe='', errors='surrogateescape')}",
     ]
     for text in written:
         hidden = redactor.text(text)

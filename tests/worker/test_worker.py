@@ -14,6 +14,7 @@ from fencepost.core import (
     Ledger,
     LedgerBusy,
     LedgerCorrupt,
+    LedgerReplaced,
     NewJob,
     Receipt,
     ReceiptConflict,
@@ -408,8 +409,9 @@ def test_a_failure_after_the_lease_was_lost_moves_nothing(ledger: Ledger) -> Non
 class Unreachable:
     """A ledger whose heartbeats do not arrive so many times."""
 
-    def __init__(self, ledger: Ledger, times: int) -> None:
+    def __init__(self, ledger: Ledger, times: int, error: Exception) -> None:
         self._ledger = ledger
+        self._error = error
         self.left = times
 
     def __getattr__(self, name: str) -> Any:
@@ -418,7 +420,7 @@ class Unreachable:
     def heartbeat(self, *arguments: Any, **named: Any) -> bool:
         self.left -= 1
         if self.left >= 0:
-            raise LedgerBusy("locked")
+            raise self._error
         return self._ledger.heartbeat(*arguments, **named)
 
 
@@ -432,12 +434,20 @@ def test_a_heartbeat_that_an_effect_asks_for_waits_for_the_ledger_until_the_leas
         request.heartbeat()
         return {}
 
-    unreachable: Any = Unreachable(ledger, times)
+    unreachable: Any = Unreachable(ledger, times, LedgerBusy("locked"))
     if states:
         assert [event.state for event in run(unreachable, Acting(renewing), lease_ms=400)] == states
     else:
         with pytest.raises(LeaseLost):
             run(unreachable, Acting(renewing), lease_ms=400)
+
+
+def test_a_heartbeat_does_not_wait_for_a_ledger_that_was_replaced(ledger: Ledger) -> None:
+    add(ledger)
+    replaced: Any = Unreachable(ledger, 1, LedgerReplaced("another one"))
+    with pytest.raises(LeaseLost):  # once is enough: the next heartbeat would arrive
+        run(replaced, Acting(lambda request: request.heartbeat()))
+    assert replaced.left == 0
 
 
 def test_heartbeat_renews_the_lease_and_raises_when_it_is_lost(ledger: Ledger) -> None:

@@ -284,17 +284,14 @@ class DirectoryLedger(MovingVerbs, WithoutSchedules):
         *,
         paused: Sequence[str] = (),
         schedules: Sequence[Schedule] = (),
-        given_up: bool = False,
         actor: str | None = None,
         now_ms: int | None = None,
     ) -> bool:
         """Recorded in audit.jsonl; pauses and schedules cannot be kept here."""
         if paused or schedules:
             self._needs_sql("a schedule or a pause")
-        with self._store.table() as table:
-            return transfer.end_copy(
-                self._store, table, source, given_up=given_up, actor=actor, now_ms=self._at(now_ms)
-            )
+        with self._store.table():
+            return transfer.end_copy(self._store, source, actor=actor, now_ms=self._at(now_ms))
 
     def copying_from(self) -> str | None:
         """The source of the copy that has not ended."""

@@ -18,7 +18,7 @@ from ...errors import InvalidInput, LedgerCorrupt, LedgerFailed, LedgerReplaced
 from ...inputs import Input, check_name, parse_record
 from ...ledger import AuditEntry
 from ...receipts import Receipt
-from ...sealing import COPY_BEGIN, COPY_END, COPY_GIVEN_UP, SEAL, Closing
+from ...sealing import COPY_BEGIN, COPY_END, SEAL, Closing
 from .files import (
     append_line,
     clean_leftovers,
@@ -335,7 +335,7 @@ def closing_of(audit: Iterable[AuditEntry]) -> Closing:
             sealed_for = sealed_for or entry.id
         elif entry.action == COPY_BEGIN:
             copying_from = entry.id
-        elif entry.action in (COPY_END, COPY_GIVEN_UP):
+        elif entry.action == COPY_END:
             copying_from = None
     return Closing(sealed_for, copying_from)
 
@@ -361,7 +361,8 @@ def audit_and_torn_lines(folder: int, path: str) -> tuple[list[AuditEntry], list
         try:
             entries.append(_audit_entry(json.loads(line)))
         except ValueError as error:
-            if line.startswith(b"{") and not line.endswith(b"}"):
+            cut_off = not line.endswith(b"}") or "Unterminated string" in str(error)
+            if isinstance(error, json.JSONDecodeError) and cut_off:
                 torn.append(number)
                 continue
             raise LedgerCorrupt(

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import chain
 from typing import Final
 
 from ... import job as moves
 from ...documents import MAX_DOCUMENT_BYTES
-from ...errors import IdentityConflict, InvalidInput, LedgerBusy, LimitExceeded
+from ...errors import IdentityConflict, InvalidInput, LimitExceeded
 from ...ledger import Export, Row
-from ...sealing import COPY_BEGIN, COPY_END, COPY_GIVEN_UP, SEAL, holds_something
+from ...sealing import COPY_BEGIN, COPY_END, SEAL, holds_something, live_lease
 from ..operating import Operator
 from . import receipting
 from .rows import Purged, encode, kept
@@ -33,10 +32,7 @@ def seal(store: Store, table: Table, destination: str, *, actor: str | None, now
         job.id for job in table.jobs.values() if job.state == moves.RUNNING and not moves.lapsed(job, now_ms)
     ]
     if live:
-        raise LedgerBusy(
-            f"{store.path}: {len(live)} jobs are running under live leases ({live[0]!r} is one); stop the workers, "
-            "or wait for the leases to end"
-        )
+        raise live_lease(store.location, live[0])
     store.record(Operator(actor, None).entry(SEAL, destination, now_ms))
 
 
@@ -46,28 +42,21 @@ def begin_copy(store: Store, table: Table, source: str, *, actor: str | None, no
     if closing.copying_from == source:
         return False
     closing.refuse(store.location)
-    there = _anything(store, table)
-    if there is not None:
-        raise holds_something(store.location, there)
+    there = [*table.jobs, *table.purged, *_ids_without_job(store, table)]
+    if there:
+        raise holds_something(store.location, there[0])
     store.record(Operator(actor, None).entry(COPY_BEGIN, source, now_ms))
     return True
 
 
-def end_copy(
-    store: Store, table: Table, source: str, *, given_up: bool, actor: str | None, now_ms: int
-) -> bool:
-    """Record the end, which lets work begin; False: that copy is not under way, or something has come of it."""
+def end_copy(store: Store, source: str, *, actor: str | None, now_ms: int) -> bool:
+    """Record the end, which lets work begin; False: that copy is not under way."""
     closing = store.closing()
     closing.refuse(store.location, even_copying=True)
-    if closing.copying_from != source or (given_up and _anything(store, table) is not None):
+    if closing.copying_from != source:
         return False
-    action = COPY_GIVEN_UP if given_up else COPY_END
-    store.record(Operator(actor, None).entry(action, source, now_ms))
+    store.record(Operator(actor, None).entry(COPY_END, source, now_ms))
     return True
-
-
-def _anything(store: Store, table: Table) -> str | None:
-    return next(chain(table.jobs, table.purged, store.input_ids(), store.receipt_ids()), None)
 
 
 def export_rows(store: Store, table: Table, *, after: str | None, limit: int) -> Export:
@@ -76,13 +65,17 @@ def export_rows(store: Store, table: Table, *, after: str | None, limit: int) ->
         raise InvalidInput(f"{after!r:.40} is no cursor of this ledger: give what the page before returned")
     start = int(after or "0")
     ids = [*sorted(table.jobs, key=table.order_of), *sorted(table.purged, key=table.order_of)]
-    known = set(ids)
-    ids += [id for id in store.input_ids() if id not in known]
+    ids += _ids_without_job(store, table)
     rows = [
         Row(id, table.jobs.get(id), table.purged.get(id), store.input(id), store.receipt(id))
         for id in ids[start : start + limit]
     ]
     return Export(rows, str(start + limit) if start + limit < len(ids) else None)
+
+
+def _ids_without_job(store: Store, table: Table) -> list[str]:
+    """Of inputs that wait for a job, and of receipts of neither, by name."""
+    return sorted({*store.input_ids(), *store.receipt_ids()} - table.jobs.keys() - table.purged.keys())
 
 
 def check_room(path: str, rows: Iterable[Row]) -> None:

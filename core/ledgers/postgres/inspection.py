@@ -82,7 +82,7 @@ class PostgresInspection:
         self._check_schema()
         present = {name for (name,) in self._rows("objects", schema=self._address.schema)}
         if missing := sorted(object_names() - present):
-            yield schema_finding(missing)
+            yield schema_finding(missing, what="missing or switched off")
         if self._rows("standby")[0][0]:
             yield Finding(
                 "standby",

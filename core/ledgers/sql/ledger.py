@@ -13,7 +13,7 @@ from ...job import Job
 from ...ledger import AuditEntry, Row, Schedule
 from ...overview import QueueCounts
 from ...scheduler import check_schedule, first_boundary
-from ...sealing import COPY_BEGIN, COPY_END, COPY_GIVEN_UP, SEAL
+from ...sealing import COPY_BEGIN, COPY_END, SEAL
 from ..operating import Operator
 from ..verbs import MovingVerbs
 from . import auditing, looking, scheduling, transfer
@@ -100,13 +100,12 @@ class SqlLedger(MovingVerbs):
         *,
         paused: Sequence[str] = (),
         schedules: Sequence[Schedule] = (),
-        given_up: bool = False,
         actor: str | None = None,
         now_ms: int | None = None,
     ) -> bool:
         """Pauses and schedules come in the transaction that lets work begin."""
         with self._acting(now_ms, even_copying=True) as (transaction, at_ms):
-            if not transfer.end_copy(transaction, source, given_up=given_up):
+            if not transfer.end_copy(transaction, source):
                 return False
             for queue in paused:
                 if scheduling.pause(transaction, queue):
@@ -114,8 +113,7 @@ class SqlLedger(MovingVerbs):
                     auditing.record(transaction, entry)
             for schedule in schedules:
                 scheduling.register(transaction, schedule, self._kept_text(schedule.text))
-            action = COPY_GIVEN_UP if given_up else COPY_END
-            auditing.record(transaction, Operator(actor, None).entry(action, source, at_ms))
+            auditing.record(transaction, Operator(actor, None).entry(COPY_END, source, at_ms))
             return True
 
     def copying_from(self) -> str | None:

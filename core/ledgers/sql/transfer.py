@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from ...errors import IdentityConflict, InvalidInput, LedgerBusy
+from ...errors import IdentityConflict, InvalidInput
 from ...inputs import is_name
 from ...job import Job
 from ...ledger import Export, Page, Row
-from ...sealing import Closing, holds_something
+from ...sealing import Closing, holds_something, live_lease
 from .transaction import Transaction
 
 _OTHERS: Final = "others:"
@@ -50,11 +50,9 @@ def require_copy(transaction: Transaction, location: str, source: str | None) ->
         closing(transaction).require_copy(location, source)
 
 
-def end_copy(transaction: Transaction, source: str, *, given_up: bool) -> bool:
-    """Let work begin; False: that copy is not under way, or is to be given up and something has come."""
+def end_copy(transaction: Transaction, source: str) -> bool:
+    """Let work begin; False: that copy is not under way."""
     if closing(transaction).copying_from != source:
-        return False
-    if given_up and transaction.value("anything") is not None:
         return False
     transaction.change("set_copying", (None,))
     return True
@@ -73,10 +71,7 @@ def seal(transaction: Transaction, location: str, destination: str, now_ms: int)
     closed.refuse(location)
     live = transaction.value("live_leases", (now_ms,))
     if live is not None:
-        raise LedgerBusy(
-            f"{location}: jobs are running under live leases ({live!r} is one); stop the workers, or wait for the "
-            "leases to end"
-        )
+        raise live_lease(location, live)
     transaction.change("seal", (destination,))
     return True
 

@@ -122,7 +122,7 @@ class Database:
         try:
             with self._transaction("BEGIN IMMEDIATE") as transaction:
                 transfer.closing(transaction).refuse(
-                    self.path, even_sealed=even_sealed, even_copying=even_copying
+                    self.location, even_sealed=even_sealed, even_copying=even_copying
                 )
                 yield transaction
         finally:
@@ -224,8 +224,7 @@ class Database:
 
     def _connect(self) -> sqlite3.Connection:
         self.check_file()
-        if self._identity is None:
-            _make(self.path)
+        _make(self.path)
         connection = sqlite3.connect(
             f"{Path(self.path).as_uri()}?mode=rw",
             uri=True,

@@ -73,7 +73,7 @@ class SqliteInspection:
                 )
             self._check_schema(connection)
             if damaged := damaged_objects(connection):
-                yield schema_finding(damaged)
+                yield schema_finding(damaged, what="missing or changed")
             yield from self._wal_findings(connection)
 
     def entries(self) -> Iterator[Entry]:

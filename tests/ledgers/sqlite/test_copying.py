@@ -144,8 +144,6 @@ def test_a_live_lease_is_refused_and_nothing_is_sealed(open_store: Callable[[str
         copy_ledger(source, destination, now_ms=2_050)
     assert source.sealed_for() is None
     assert rows(destination) == []
-    # Nothing has come, so the destination is free for another copy, and for work.
-    copy_ledger(open_store("empty.db"), destination, now_ms=2_050)
     destination.enqueue([NewJob("a", "text")])
 
 
@@ -254,7 +252,7 @@ def test_of_two_copies_at_once_the_first_to_end_decides(open_store: Callable[[st
     assert [entry.action for entry in destination.audit(id=source.location)] == ["copy-begin", "copy-end"]
 
 
-def test_a_copy_is_given_up_only_where_the_source_was_not_sealed(open_store: Callable[[str], Ledger]) -> None:
+def test_a_copy_whose_seal_lost_its_answer_goes_on(open_store: Callable[[str], Ledger]) -> None:
     source, destination = open_store(SQLITE), open_store("other.db")
     fill(source)
 
@@ -273,6 +271,30 @@ def test_a_copy_is_given_up_only_where_the_source_was_not_sealed(open_store: Cal
         copy_ledger(deaf, destination, now_ms=5_000)
     assert destination.copying_from() == source.location
     assert copy_ledger(source, destination, now_ms=5_000).new == 31
+
+
+def test_what_refuses_the_seal_is_found_before_the_destination_is_closed(
+    open_store: Callable[[str], Ledger],
+) -> None:
+    running, moved, coming = open_store(SQLITE), open_store("moved.db"), open_store("coming.db")
+    fill(running)
+    moved.seal("/elsewhere.db", now_ms=1)
+    coming.begin_copy("/elsewhere.db", now_ms=1)
+    destination = open_store("other.db")
+    for source, error in ((running, LedgerBusy), (moved, LedgerSealed), (coming, LedgerSealed)):
+        with pytest.raises(error):
+            copy_ledger(source, destination, now_ms=2_050)
+        assert (destination.copying_from(), destination.audit()) == (None, [])
+
+
+@pytest.mark.parametrize(("source_name", "destination_name"), [(DIRECTORY, SQLITE), (SQLITE, DIRECTORY)])
+def test_a_receipt_of_neither_job_nor_input_goes_along(
+    open_store: Callable[[str], Ledger], source_name: str, destination_name: str
+) -> None:
+    source, destination = open_store(source_name), open_store(destination_name)
+    source.publish(Receipt("z", "0" * 64, {"n": 1}))
+    assert copy_ledger(source, destination, now_ms=1).rows == 1
+    assert destination.receipts(["z"])["z"].outcome == {"n": 1}
 
 
 def test_a_destination_that_holds_something_else_is_refused_before_the_seal(
@@ -304,8 +326,10 @@ def test_a_source_goes_to_one_destination_only(open_store: Callable[[str], Ledge
     source = open_store(DIRECTORY)
     fill(source)
     copy_ledger(source, open_store(SQLITE), now_ms=5_000)
+    third = open_store("other.db")
     with pytest.raises(LedgerSealed, match=r"jobs\.db"):
-        copy_ledger(source, open_store("other.db"), now_ms=5_000)
+        copy_ledger(source, third, now_ms=5_000)
+    assert third.copying_from() is None
 
 
 def test_a_ledger_that_was_moved_on_is_no_destination(open_store: Callable[[str], Ledger]) -> None:
