@@ -196,6 +196,68 @@ def test_a_copy_that_crashed_goes_on_when_it_is_run_again(
     assert destination.claim(claimant="me", lease_ms=100, max_attempts=3, now_ms=5_000)
 
 
+CRASH_AT_A_VERB = """
+import os, signal, sys
+from fencepost.core import copying, open_ledger
+
+class Dying:
+    def __init__(self, ledger, place):
+        self._ledger, (self._verb, self._when) = ledger, place.split()
+
+    def __getattr__(self, name):
+        found = getattr(self._ledger, name)
+        if name != self._verb:
+            return found
+
+        def call(*arguments, **named):
+            if self._when == "before":
+                os.kill(os.getpid(), signal.SIGKILL)
+            found(*arguments, **named)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        return call
+
+with open_ledger(sys.argv[1]) as source, open_ledger(sys.argv[2]) as destination:
+    copying.copy_ledger(Dying(source, sys.argv[3]), Dying(destination, sys.argv[3]), now_ms=5_000)
+"""
+
+
+def works(ledger: Ledger) -> bool:
+    """Whether it takes a change."""
+    try:
+        ledger.sweep_expired(now_ms=5_000)
+    except LedgerSealed:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(("source_name", "destination_name"), [(DIRECTORY, SQLITE), (SQLITE, DIRECTORY)])
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("verb", ["begin_copy", "seal", "import_rows", "end_copy"])
+def test_wherever_a_copy_dies_no_job_is_open_to_work_in_both_and_the_same_copy_goes_on(
+    open_store: Callable[[str], Ledger],
+    tmp_path: Path,
+    verb: str,
+    when: str,
+    source_name: str,
+    destination_name: str,
+) -> None:
+    with open_ledger(tmp_path / source_name) as source:
+        fill(source)
+        before = contents(source)
+    names = [str(tmp_path / source_name), str(tmp_path / destination_name)]
+    run = [sys.executable, "-c", CRASH_AT_A_VERB, *names, f"{verb} {when}"]
+    assert subprocess.run(run, check=False).returncode == -9
+    source, destination = open_store(source_name), open_store(destination_name)
+    place = ["begin_copy", "seal", "import_rows", "end_copy"].index(verb) + (when == "after")
+    assert works(source) == (place <= 1)
+    assert works(destination) == (place in (0, 4))
+    copied = copy_ledger(source, destination, now_ms=5_000)
+    assert copied.rows == 31
+    assert contents(destination) == before
+    assert (works(source), works(destination)) == (False, True)
+
+
 def killed_midway(tmp_path: Path, source: str, destination: str) -> None:
     """A copy of which five rows have come."""
     with open_ledger(tmp_path / source) as ledger:
