@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from .errors import InvalidInput, Unsupported
+from .errors import IdentityConflict, InvalidInput, Unsupported
 from .job import RUNNING, lapsed
 from .ledger import Ledger, Row
 from .scheduler import check_schedule
@@ -59,16 +59,30 @@ def copy_ledger(
             f"{source.location} cannot be copied to itself or into its own folder: name another destination"
         )
     if _has_ended(source, destination):
-        there = sum(len(rows) for rows in _pages(source))
-        return Copied(there, 0, len(source.schedules()), len(source.paused()))
+        return _as_ended(source)
     # First of all, so that a copy that cannot be leaves both as they are; and after the seal, when nothing changes.
     _check_source(source, destination, now_ms)
     _check_room(source, destination)
+    try:
+        return _copy(source, destination, actor=actor, now_ms=now_ms, progress=progress)
+    except IdentityConflict:
+        if _has_ended(source, destination):  # by another process, which has done the same meanwhile
+            return _as_ended(source)
+        raise
+
+
+def _copy(
+    source: Ledger,
+    destination: Ledger,
+    *,
+    actor: str | None,
+    now_ms: int | None,
+    progress: Callable[[int], None],
+) -> Copied:
     # Closed before the source is sealed: there is no moment at which neither refuses work.
     destination.begin_copy(source.location, actor=actor, now_ms=now_ms)
     source.seal(destination.location, actor=actor, now_ms=now_ms)
     _check_room(source, destination)
-
     passed = new = 0
     for rows in _pages(source):
         new += destination.import_rows(rows, copy_of=source.location)
@@ -94,6 +108,10 @@ def _has_ended(source: Ledger, destination: Ledger) -> bool:
     if source.sealed_for() != destination.location or destination.copying_from() is not None:
         return False
     return any(entry.action == COPY_END for entry in destination.audit(id=source.location))
+
+
+def _as_ended(source: Ledger) -> Copied:
+    return Copied(sum(len(rows) for rows in _pages(source)), 0, len(source.schedules()), len(source.paused()))
 
 
 def _check_source(source: Ledger, destination: Ledger, now_ms: int | None) -> None:

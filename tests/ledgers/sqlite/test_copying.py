@@ -307,11 +307,31 @@ def test_of_two_copies_at_once_the_first_to_end_decides(open_store: Callable[[st
             copy_ledger(source, destination, now_ms=5_000)
             destination.claim(claimant="me", lease_ms=100, max_attempts=3, limit=300, now_ms=9_000)
 
-    with pytest.raises(IdentityConflict, match="another process has ended it"):
-        copy_ledger(source, destination, now_ms=5_000, progress=another_ends)
+    assert copy_ledger(source, destination, now_ms=5_000, progress=another_ends).rows == 301
     assert copy_ledger(source, destination, now_ms=9_000).new == 0
     assert destination.paused() == ["mail"]
     assert [entry.action for entry in destination.audit(id=source.location)] == ["copy-begin", "copy-end"]
+
+
+def test_a_copy_that_another_process_ends_before_this_one_begins_is_left_as_it_is(
+    open_store: Callable[[str], Ledger],
+) -> None:
+    source, destination = open_store(SQLITE), open_store("other.db")
+    fill(source)
+
+    class Late:
+        """Begins when another copy has begun and ended."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(destination, name)
+
+        def begin_copy(self, *arguments: Any, **named: Any) -> bool:
+            copy_ledger(source, destination, now_ms=5_000)
+            return destination.begin_copy(*arguments, **named)
+
+    late: Any = Late()
+    assert copy_ledger(source, late, now_ms=5_000).new == 0
+    assert len(destination.audit()) == 2
 
 
 def test_a_copy_whose_seal_lost_its_answer_goes_on(open_store: Callable[[str], Ledger]) -> None:
