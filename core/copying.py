@@ -24,7 +24,7 @@ class Copied:
     """What the destination holds now, and how much of it this run has brought there."""
 
     rows: int
-    """Ids in all: jobs, purged ids, and inputs that wait for a job."""
+    """Ids in all: of jobs, purged ones, and those of which only an input or a receipt is kept."""
     new: int
     schedules: int
     paused: int
@@ -79,7 +79,7 @@ def _copy(
     now_ms: int | None,
     progress: Callable[[int], None],
 ) -> Copied:
-    # Closed before the source is sealed: there is no moment at which neither refuses work.
+    # Closed before the source is sealed: nothing can come into an empty ledger for which a source was given up.
     destination.begin_copy(source.location, actor=actor, now_ms=now_ms)
     source.seal(destination.location, actor=actor, now_ms=now_ms)
     _check_room(source, destination)

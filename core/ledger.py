@@ -111,7 +111,7 @@ class AuditEntry:
     action: str
     """cancel, redrive, resolve, purge, pause, resume, seal, or what became of a copy: copy-begin, copy-end."""
     id: str
-    """The job's id; of a pause or resume the queue's name; of a seal the destination."""
+    """The job's id; of a pause or resume the queue's name; of a seal the destination, of a copy the source."""
     actor: str | None
     reason: str | None
     from_state: str | None = None
