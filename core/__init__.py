@@ -31,26 +31,32 @@ if TYPE_CHECKING:
         Signal,
         Unsupported,
     )
-    from .events import Event, WorkerOptions
-    from .filters import JobFilter
-    from .inputs import Input, NewJob
-    from .job import ClaimRequest, Job, Stamps
-    from .ledger import (
+    from .ledgers.open import open_ledger
+    from .ledgers.protocol import Ledger
+    from .model.events import Event
+    from .model.inputs import Input, NewJob
+    from .model.job import ClaimRequest, Job, Stamps
+    from .model.query import JobFilter
+    from .model.queue_counts import QueueCounts
+    from .model.receipts import (
+        Published,
+        Receipt,
+        Settled,
+        Settlement,
+    )
+    from .model.records import (
         AuditEntry,
         Capabilities,
         Enqueued,
         Export,
         Fire,
-        Ledger,
         Page,
         Row,
         Schedule,
         Swept,
     )
-    from .overview import QueueCounts
-    from .receipts import Published, Receipt, Settled, Settlement
-    from .stores import open_ledger
-    from .worker import Worker
+    from .worker.options import WorkerOptions
+    from .worker.worker import Worker
 
 _HOMES = {
     name: module
@@ -77,26 +83,27 @@ _HOMES = {
             "Signal",
             "Unsupported",
         ),
-        "events": ("Event", "WorkerOptions"),
-        "filters": ("JobFilter",),
-        "inputs": ("Input", "NewJob"),
-        "job": ("ClaimRequest", "Job", "Stamps"),
-        "ledger": (
+        "ledgers.open": ("open_ledger",),
+        "ledgers.protocol": ("Ledger",),
+        "model.events": ("Event",),
+        "model.inputs": ("Input", "NewJob"),
+        "model.job": ("ClaimRequest", "Job", "Stamps"),
+        "model.query": ("JobFilter",),
+        "model.queue_counts": ("QueueCounts",),
+        "model.receipts": ("Published", "Receipt", "Settled", "Settlement"),
+        "model.records": (
             "AuditEntry",
             "Capabilities",
             "Enqueued",
             "Export",
             "Fire",
-            "Ledger",
             "Page",
             "Row",
             "Schedule",
             "Swept",
         ),
-        "overview": ("QueueCounts",),
-        "receipts": ("Published", "Receipt", "Settled", "Settlement"),
-        "stores": ("open_ledger",),
-        "worker": ("Worker",),
+        "worker.options": ("WorkerOptions",),
+        "worker.worker": ("Worker",),
     }.items()
     for name in names
 }

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from .errors import InvalidInput
-from .inputs import check_name, check_stamps
-from .job import NO_STAMPS, Stamps
+from .model.inputs import check_name, check_stamps
+from .model.job import NO_STAMPS, Stamps
 
 FILE_NAME: Final = "fencepost.toml"
 CONFIG_ENV: Final = "FENCEPOST_CONFIG"

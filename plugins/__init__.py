@@ -21,7 +21,15 @@ from typing import Final
 
 from pluggy import HookimplMarker
 
-from ..core.effect import (
+from ..core.errors import (
+    Hold,
+    InvalidInput,
+    LeaseLost,
+    PluginError,
+    Reject,
+    Retry,
+)
+from ..core.model.effect import (
     Applied,
     Delivery,
     EffectInfo,
@@ -31,10 +39,9 @@ from ..core.effect import (
     Setting,
     Unknown,
 )
-from ..core.errors import Hold, InvalidInput, LeaseLost, PluginError, Reject, Retry
-from ..core.inputs import NewJob
-from ..core.job import Job
-from ..core.receipts import Receipt
+from ..core.model.inputs import NewJob
+from ..core.model.job import Job
+from ..core.model.receipts import Receipt
 
 API_VERSION: Final = 1
 """Grows when a hook changes so that an older plugin could break; a plugin may say which versions it knows

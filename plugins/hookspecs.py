@@ -20,11 +20,11 @@ from typing import Any
 
 from pluggy import HookspecMarker
 
-from ..core.documents import JSON
-from ..core.effect import EffectInfo, EffectRequest, Reconciled
-from ..core.inputs import NewJob
-from ..core.job import Job
-from ..core.receipts import Receipt
+from ..core.model.documents import JSON
+from ..core.model.effect import EffectInfo, EffectRequest, Reconciled
+from ..core.model.inputs import NewJob
+from ..core.model.job import Job
+from ..core.model.receipts import Receipt
 
 hookspec = HookspecMarker("fencepost")
 

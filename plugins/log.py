@@ -7,7 +7,12 @@ from __future__ import annotations
 
 import logging
 
-from fencepost.plugins import Job, NewJob, Receipt, hookimpl
+from fencepost.plugins import (
+    Job,
+    NewJob,
+    Receipt,
+    hookimpl,
+)
 
 _log = logging.getLogger("fencepost.jobs")
 

@@ -9,14 +9,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from ..core.effect import Effect, EffectInfo
 from ..core.errors import EffectNotFound, PluginError
+from ..core.model.effect import Effect, EffectInfo
 from . import discovery
-from .chosen import ChosenEffect, bind
+from .bound_effect import ChosenEffect, bind
 from .discovery import Found
 from .observers import Observers
 from .redact import Redactor
-from .rules import FAULTS, Hooks, check_api, check_effect, read_hooks
+from .rules import (
+    FAULTS,
+    Hooks,
+    check_api,
+    check_effect,
+    read_hooks,
+)
 from .settings import Settings
 
 BLOCKED_ENV: Final = "FENCEPOST_NO_PLUGINS"

@@ -8,10 +8,10 @@ from typing import Any
 
 from pluggy import HookImpl
 
-from ..core.inputs import NewJob
-from ..core.job import Job
-from ..core.receipts import Receipt
-from .chosen import bind
+from ..core.model.inputs import NewJob
+from ..core.model.job import Job
+from ..core.model.receipts import Receipt
+from .bound_effect import bind
 from .rules import FAULTS, OBSERVERS
 
 _log = logging.getLogger("fencepost.plugins")

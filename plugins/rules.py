@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..core.effect import DELIVERIES, EffectInfo, Setting
 from ..core.errors import PluginError
-from ..core.inputs import is_name
+from ..core.model.effect import DELIVERIES, EffectInfo, Setting
+from ..core.model.inputs import is_name
 from . import API_VERSION, hookspecs
 
 WRAPPABLE: Final = frozenset({"effect_validate", "effect_outcome", "effect_apply", "effect_reconcile"})

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from ..core.documents import JSON
-from ..core.effect import EffectInfo, Setting
 from ..core.errors import InvalidInput, PluginError
-from ..core.inputs import is_name
+from ..core.model.documents import JSON
+from ..core.model.effect import EffectInfo, Setting
+from ..core.model.inputs import is_name
 from .redact import Secret
 from .rules import NAMESPACE
 

@@ -12,7 +12,14 @@ from pathlib import Path
 
 import pytest
 from fencepost.core import Capabilities, Ledger, open_ledger
-from fencepost.core.testing import KEEPS_ALL, KEEPS_LITTLE, ModelLedger, ModelStore, NewStore, Store
+from fencepost.core.testing import (
+    KEEPS_ALL,
+    KEEPS_LITTLE,
+    ModelLedger,
+    ModelStore,
+    NewStore,
+    Store,
+)
 from hypothesis import HealthCheck, settings
 
 from tests.postgres_schemas import Schemas

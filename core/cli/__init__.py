@@ -11,8 +11,8 @@ import sys
 import traceback
 
 from ..errors import FencepostError
-from .collector import wait_while_starting
-from .output import unwritable
+from .garbage import wait_while_starting
+from .ui.output import unwritable
 
 DEBUG_ENV = "FENCEPOST_DEBUG"
 _UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})

@@ -17,15 +17,19 @@ class Commands(LazyGroup):
     """Every command: another one is another line here."""
 
     table: ClassVar[Mapping[str, Lazy]] = {
-        "enqueue": Lazy("enqueue", "enqueue", "Store jobs, durably; the same records again change nothing."),
+        "enqueue": Lazy(
+            "enqueue.command", "enqueue", "Store jobs, durably; the same records again change nothing."
+        ),
         "worker": Lazy(
-            "worker", "worker", "Work on jobs: claim, apply the effect, store the receipt, complete."
+            "worker.command", "worker", "Work on jobs: claim, apply the effect, store the receipt, complete."
         ),
         "status": Lazy("status", "status", "Show the jobs and the receipts of a store, as one document."),
         "demo": Lazy("demo", "demo", "Show a crash and its recovery, on a store of its own."),
-        "jobs": Lazy("jobs", "app", "Look for jobs, see why one has not run, cancel one, decide a held one."),
-        "dead": Lazy("dead", "app", "List the dead jobs, give them a new life, or forget them."),
-        "top": Lazy("top", "top", "Watch a ledger at work, live."),
+        "jobs": Lazy(
+            "jobs.commands", "app", "Look for jobs, see why one has not run, cancel one, decide a held one."
+        ),
+        "dead": Lazy("jobs.dead", "app", "List the dead jobs, give them a new life, or forget them."),
+        "top": Lazy("top.command", "top", "Watch a ledger at work, live."),
         "queues": Lazy("queues", "app", "Show how each queue stands; pause one, resume it."),
         "schedule": Lazy("schedule", "app", "Enqueue a job again and again: add, list, remove, run."),
         "sweep": Lazy("sweep", "sweep", "Bury what has expired, purge what was kept long enough."),

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from . import options
+from .ui import options
 
 
 def audit(
@@ -28,8 +28,8 @@ def audit(
     """
     from dataclasses import asdict
 
-    from .opening import instant, open_existing
-    from .output import for_a_program, print_document
+    from .ui.output import for_a_program, print_document
+    from .ui.store import instant, open_existing
 
     with open_existing(store, config, now_ms) as ledger:
         entries = ledger.audit(id=id, limit=limit)
@@ -37,6 +37,6 @@ def audit(
     if for_a_program(as_json):
         print_document({"schema_version": 1, "audit": [asdict(entry) for entry in entries]})
         return
-    from .drawing import draw_audit
+    from .ui.render import draw_audit
 
     draw_audit(entries, at_ms)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from . import options
+from .ui import options
 
 
 def copy(
@@ -31,12 +31,12 @@ def copy(
     """
     from dataclasses import asdict
 
-    from ..clock import logical, wall_ms
-    from ..copying import copy_ledger
-    from ..stores import open_ledger
-    from .opening import actor_or_user, open_existing
-    from .output import for_a_program, print_document
-    from .progress import progress
+    from ..ledgers.open import open_ledger
+    from ..ledgers.transfer import copy_ledger
+    from ..model.clock import logical, wall_ms
+    from .ui.output import for_a_program, print_document
+    from .ui.progress import progress
+    from .ui.store import actor_or_user, open_existing
 
     logical_ms = options.logical_or_none(now_ms)
     clock = wall_ms if logical_ms is None else logical(logical_ms)

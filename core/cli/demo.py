@@ -25,7 +25,7 @@ def demo(
     import sys
     import tempfile
 
-    from ..crash import EXIT_CODE
+    from ..ledgers.crash import EXIT_CODE
 
     with tempfile.TemporaryDirectory(prefix="fencepost-demo-") as folder:
         store = ("--store", os.path.join(folder, "store"))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from . import options
+from .ui import options
 
 if TYPE_CHECKING:
     from ..doctor.examine import Report
@@ -33,13 +33,13 @@ def doctor(
     Example: fencepost doctor --store jobs.db --verify
     """
     from ...effects.count import effect_outcome
-    from ..clock import logical, wall_ms
     from ..config import load
     from ..doctor.examine import examine
     from ..errors import InvalidInput
-    from ..stores import ledger_exists, open_inspection
-    from .output import for_a_program, print_document
-    from .progress import progress
+    from ..ledgers.open import ledger_exists, open_inspection
+    from ..model.clock import logical, wall_ms
+    from .ui.output import for_a_program, print_document
+    from .ui.progress import progress
 
     name = load(config).store if store is None else store
     if not ledger_exists(name):
@@ -53,7 +53,7 @@ def doctor(
     if for_a_program(as_json):
         print_document(_document(report, location))
     else:
-        from .drawing import draw_findings
+        from .ui.render import draw_findings
 
         draw_findings(report, location)
     if report.findings:

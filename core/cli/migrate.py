@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from . import options
+from .ui import options
 
 
 def migrate(
@@ -25,8 +25,8 @@ def migrate(
     """
     from ..config import load
     from ..errors import Unsupported
-    from ..stores import parse_store
-    from .output import print_document
+    from ..ledgers.open import parse_store
+    from .ui.output import print_document
 
     name = load(config).store if store is None else store
     kind, url = parse_store(name)

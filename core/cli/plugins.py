@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from . import options
+from .ui import options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +38,7 @@ def show(
         return
     from ...plugins import API_VERSION, listing
     from ...plugins.manager import Plugins
-    from .output import documents_only, for_a_program, print_document
+    from .ui.output import documents_only, for_a_program, print_document
 
     with documents_only():
         plugins = Plugins.load(blocked=no_plugin or (), modules=plugin or (), tolerant=True)
@@ -60,7 +60,7 @@ def doctor(
     from ...plugins import listing
     from ...plugins.manager import Plugins
     from ..errors import PluginError
-    from .output import documents_only, for_a_program, print_document
+    from .ui.output import documents_only, for_a_program, print_document
 
     with documents_only():
         plugins = Plugins.load(blocked=no_plugin or (), modules=plugin or (), tolerant=True)
@@ -116,7 +116,7 @@ def check(
     from ...plugins.testing.case import DEFAULT_TEXT
     from ..config import load
     from ..errors import InvalidInput, PluginError
-    from .output import documents_only, for_a_program, print_document
+    from .ui.output import documents_only, for_a_program, print_document
 
     configured = load(config)
     given = settings.merged(

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from . import options
+from .ui import options
 
 if TYPE_CHECKING:
-    from ..overview import QueueCounts
+    from ..model.queue_counts import QueueCounts
 
 app = typer.Typer(
     name="queues",
@@ -40,9 +40,9 @@ def queues(
     if context.invoked_subcommand is not None:
         return
     from ..errors import InvalidInput
-    from ..spans import parse_span
-    from .opening import instant, open_existing
-    from .output import for_a_program, print_document
+    from ..model.durations import parse_span
+    from .ui.output import for_a_program, print_document
+    from .ui.store import instant, open_existing
 
     window_ms = parse_span(window, "--window")
     if window_ms == 0:
@@ -51,12 +51,14 @@ def queues(
         at_ms = instant(ledger, now_ms)
         counts = ledger.queue_counts(since_ms=max(0, at_ms - window_ms), now_ms=at_ms)
         paused = ledger.paused() if ledger.capabilities.has_schedules else []
+    from ..model.queue_counts import with_paused
+
     counts = with_paused(counts, paused)
     if for_a_program(as_json):
         documents = [document(queue, at_ms, window_ms, paused=queue.queue in paused) for queue in counts]
         print_document({"schema_version": 1, "window_ms": window_ms, "queues": documents})
         return
-    from .drawing import draw_queues
+    from .ui.render import draw_queues
 
     draw_queues(counts, at_ms, window_ms, paused=paused)
 
@@ -95,17 +97,10 @@ def resume(
     _switch(name, store, actor, reason, config, paused=False, as_json=as_json, now_ms=now_ms)
 
 
-def with_paused(counts: list[QueueCounts], paused: list[str]) -> list[QueueCounts]:
-    """Also the queues that are paused and have no jobs."""
-    from ..overview import QueueCounts
-
-    known = {queue.queue for queue in counts}
-    empty = [QueueCounts(name, completed_since=0) for name in paused if name not in known]
-    return sorted([*counts, *empty], key=lambda queue: queue.queue)
-
-
 def document(queue: QueueCounts, now_ms: int, window_ms: int, *, paused: bool) -> dict[str, Any]:
     """One queue for a program."""
+    from ..model.queue_counts import per_minute
+
     oldest_ms = queue.oldest_ready_ms
     return {
         "queue": queue.queue,
@@ -120,11 +115,6 @@ def document(queue: QueueCounts, now_ms: int, window_ms: int, *, paused: bool) -
     }
 
 
-def per_minute(count: int | None, window_ms: int) -> float | None:
-    """A rate from a count; None where it is not kept."""
-    return None if count is None else round(count * 60_000 / window_ms, 2)
-
-
 def _switch(
     name: str,
     store: str | None,
@@ -136,9 +126,9 @@ def _switch(
     as_json: bool,
     now_ms: int,
 ) -> None:
-    from ..inputs import check_name
-    from .opening import actor_or_user, open_existing
-    from .output import for_a_program, print_document, warn
+    from ..model.inputs import check_name
+    from .ui.output import for_a_program, print_document, warn
+    from .ui.store import actor_or_user, open_existing
 
     check_name(name, "queue")
     who = actor_or_user(actor)

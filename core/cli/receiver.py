@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Optional
 
 import typer
 
-from . import options
+from .ui import options
 
 if TYPE_CHECKING:
     from ...effects.receiver.check import Row
@@ -63,7 +63,7 @@ def receiver(
     from ...effects.receiver.inbox import Inbox
     from ...effects.receiver.server import Server
     from ..errors import FencepostError, InvalidInput
-    from .output import print_document, warn
+    from .ui.output import print_document, warn
 
     if db is None:
         raise InvalidInput("name the file to keep deliveries in: fencepost receiver --db receiver.db")
@@ -123,7 +123,7 @@ def check(
 
     from ...effects.receiver.check import DEFAULT_BODY, Check
     from ..errors import FencepostError, InvalidInput, PluginError
-    from .output import for_a_program, print_document
+    from .ui.output import for_a_program, print_document
 
     try:
         import httpx

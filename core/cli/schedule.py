@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..job import DEFAULT_EFFECT, DEFAULT_QUEUE
-from . import options
+from ..model.job import DEFAULT_EFFECT, DEFAULT_QUEUE
+from .ui import options
 
 if TYPE_CHECKING:
-    from ..ledger import Schedule
+    from ..model.records import Schedule
 
 app = typer.Typer(
     name="schedule",
@@ -54,15 +54,15 @@ def add(
 
     Example: fencepost schedule add nightly --every 1d --text sales --queue reports --store jobs.db
     """
-    from ..clock import logical, wall_ms
     from ..config import load
-    from ..job import Stamps
-    from ..ledger import Schedule
-    from ..scheduler import check_schedule
-    from ..stores import open_ledger
-    from .compose import Effects
-    from .output import documents_only
-    from .template import stamps_for, text_check
+    from ..ledgers.open import open_ledger
+    from ..model.clock import logical, wall_ms
+    from ..model.job import Stamps
+    from ..model.records import Schedule
+    from ..model.schedules import check_schedule
+    from .composition import Effects
+    from .enqueue.template import stamps_for, text_check
+    from .ui.output import documents_only
 
     configured = load(config)
     schedule = check_schedule(
@@ -107,8 +107,8 @@ def list_schedules(
 
     Example: fencepost schedule list --store jobs.db
     """
-    from .opening import instant, open_existing
-    from .output import for_a_program, print_document
+    from .ui.output import for_a_program, print_document
+    from .ui.store import instant, open_existing
 
     with open_existing(store, config, now_ms) as ledger:
         _refuse_without(ledger.location)
@@ -116,7 +116,7 @@ def list_schedules(
     if for_a_program(as_json):
         print_document({"schema_version": 1, "schedules": [_document(schedule) for schedule in schedules]})
         return
-    from .drawing import draw_schedules
+    from .ui.render import draw_schedules
 
     draw_schedules(schedules, at_ms)
 
@@ -134,9 +134,9 @@ def remove(
     Example: fencepost schedule remove nightly --store jobs.db
     """
     from ..errors import InvalidInput
-    from ..inputs import check_schedule_name
-    from .opening import open_existing
-    from .output import for_a_program, print_document
+    from ..model.inputs import check_schedule_name
+    from .ui.output import for_a_program, print_document
+    from .ui.store import open_existing
 
     check_schedule_name(name)
     with open_existing(store, config, now_ms) as ledger:
@@ -162,8 +162,8 @@ def run_due(
     Example: fencepost schedule run --store jobs.db
     """
     from ..errors import FencepostError
-    from .opening import open_existing
-    from .output import for_a_program, print_document
+    from .ui.output import for_a_program, print_document
+    from .ui.store import open_existing
 
     with open_existing(store, config, now_ms) as ledger:
         _refuse_without(ledger.location)
@@ -182,8 +182,8 @@ def run_due(
 
 def _text(text: str | None, text_file: str | None) -> str:
     from ..errors import InvalidInput
-    from ..inputs import MAX_TEXT_BYTES
-    from .lines import opened
+    from ..model.inputs import MAX_TEXT_BYTES
+    from .enqueue.lines import opened
 
     if (text is None) == (text_file is None):
         raise InvalidInput("say what each job's text is, with either --text or --text-file")
@@ -200,15 +200,15 @@ def _text(text: str | None, text_file: str | None) -> str:
 
 def _refuse_without(store: str) -> None:
     from ..errors import Unsupported
-    from ..stores import capabilities_of
+    from ..ledgers.open import capabilities_of
 
     if not capabilities_of(store).has_schedules:
         raise Unsupported(f"{store}: schedules need an SQL ledger (--store jobs.db, or postgresql://…)")
 
 
 def _say(words: str, schedule: Schedule, now_ms: int, *, as_json: bool) -> None:
-    from ..spans import relative
-    from .output import for_a_program, print_document
+    from ..model.durations import relative
+    from .ui.output import for_a_program, print_document
 
     if for_a_program(as_json):
         print_document({"schema_version": 1, "schedule": _document(schedule)})
@@ -219,7 +219,7 @@ def _say(words: str, schedule: Schedule, now_ms: int, *, as_json: bool) -> None:
 def _document(schedule: Schedule) -> dict[str, Any]:
     from dataclasses import asdict
 
-    from ..inputs import text_sha256
+    from ..model.inputs import text_sha256
 
     shown = asdict(schedule)
     text = shown.pop("text")

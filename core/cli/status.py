@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Optional
 
 import typer
 
-from . import options
+from .ui import options
 
 if TYPE_CHECKING:
-    from ..job import State
-    from ..ledger import Page
-    from ..receipts import Receipt
+    from ..model.job import State
+    from ..model.receipts import Receipt
+    from ..model.records import Page
 
 FIRST_PAGE: Final = 1_000
 MAX_SHOWN: Final = 100_000
@@ -39,8 +39,8 @@ def status(
     Example: fencepost status --store jobs-data
     """
     from ..config import load
-    from ..stores import open_ledger
-    from .output import print_document
+    from ..ledgers.open import open_ledger
+    from .ui.output import print_document
 
     with open_ledger(load(config).store if store is None else store) as ledger:
         few = ledger.capabilities.has_line_enqueue
@@ -51,7 +51,7 @@ def status(
 
 
 def _document(page: Page, receipts: Mapping[str, Receipt], counts: Mapping[State, int]) -> dict[str, Any]:
-    from ..fields import shown
+    from ..model.fields import shown
 
     total = sum(counts.values())
     rest = f"; {total - len(page.jobs):,} more: see `fencepost jobs list`, or --limit" if page.next else ""

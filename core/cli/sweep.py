@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from . import options
+from .ui import options
 
 
 def sweep(
@@ -22,9 +22,9 @@ def sweep(
 
     Example: fencepost sweep --store jobs.db --queue mail
     """
-    from ..inputs import check_name
-    from .opening import open_existing
-    from .output import for_a_program, print_document
+    from ..model.inputs import check_name
+    from .ui.output import for_a_program, print_document
+    from .ui.store import open_existing
 
     if queue is not None:
         check_name(queue, "queue")

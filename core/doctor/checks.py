@@ -6,11 +6,21 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from ..documents import JSON, canonical, compact
-from ..inspection import Content, Entry, Finding
-from ..job import COMPLETED, DEFAULT_EFFECT, HELD, QUEUED, RUNNING, Job, expired, lapsed, purgeable
-from ..receipts import Receipt
-from ..spans import FIRST_WALL_MS, words
+from ..ledgers.inspection import Content, Entry, Finding
+from ..model.documents import JSON, canonical, compact
+from ..model.durations import FIRST_WALL_MS, words
+from ..model.job import (
+    COMPLETED,
+    DEFAULT_EFFECT,
+    HELD,
+    QUEUED,
+    RUNNING,
+    Job,
+    expired,
+    lapsed,
+    purgeable,
+)
+from ..model.receipts import Receipt
 
 LATE_MS: Final = 5 * 60_000
 """A worker that is alive acts on a lapsed lease or an expiry far sooner."""

@@ -8,8 +8,8 @@ from heapq import heappush, heappushpop
 from typing import Final
 
 from ..errors import LedgerError
-from ..inspection import Entry, Finding, Inspection
-from ..sealing import Closing
+from ..ledgers.closing import Closing
+from ..ledgers.inspection import Entry, Finding, Inspection
 from .checks import Count, Examination, latest_move_ms
 
 SAMPLE: Final = 1_000

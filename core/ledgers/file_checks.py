@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from ..inspection import Finding
+from .inspection import Finding
 
 MOUNTS: Final = Path("/proc/self/mountinfo")
 OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ..job import RUNNING, Job, Stamps
+from ..model.job import RUNNING, Job, Stamps
 
 JOB_COLUMNS: Final = 22
 """``id`` to ``died_at_ms``, in the order of the fields of ``Job``, then the four stamps in milliseconds."""

@@ -21,53 +21,53 @@ Importing this package needs pytest; nothing else in Fencepost does.
 import pytest
 
 _GROUPS = (
-    "auditing",
+    "arguments",
+    "audit",
     "base",
-    "claiming",
-    "differing",
+    "capabilities",
+    "claim",
     "enqueue",
-    "holding",
-    "looking",
+    "holder",
     "machine",
     "matrix",
-    "moving",
-    "operating",
-    "overviewing",
-    "pausing",
+    "operator",
+    "pauses",
     "processes",
-    "racing",
-    "receipting",
-    "refusing",
-    "scheduling",
-    "settling",
+    "queue_counts",
+    "races",
+    "reads",
+    "reap",
+    "receipts",
+    "schedules",
     "situations",
-    "sweeping",
-    "waiting",
+    "sweep",
+    "transfer",
+    "wait",
 )
 # Asserts in these modules are to say what differed, as asserts in test modules do.
 pytest.register_assert_rewrite(*(f"{__name__}.{group}" for group in _GROUPS))
 
-from .auditing import AuditContract  # noqa: E402
+from .arguments import ArgumentContract  # noqa: E402
+from .audit import AuditContract  # noqa: E402
 from .base import Contract, NewStore, Store  # noqa: E402
-from .claiming import ClaimContract  # noqa: E402
-from .differing import CapabilityContract, JoinContract  # noqa: E402
+from .capabilities import CapabilityContract, JoinContract  # noqa: E402
+from .claim import ClaimContract  # noqa: E402
 from .enqueue import EnqueueContract  # noqa: E402
-from .holding import HolderContract  # noqa: E402
-from .looking import LookingContract  # noqa: E402
+from .holder import HolderContract  # noqa: E402
 from .matrix import MatrixContract  # noqa: E402
 from .model import ModelLedger  # noqa: E402
 from .model_store import KEEPS_ALL, KEEPS_LITTLE, ModelStore, as_kept  # noqa: E402
-from .moving import MovingContract  # noqa: E402
-from .operating import OperatorContract  # noqa: E402
-from .overviewing import OverviewContract  # noqa: E402
-from .pausing import PauseContract  # noqa: E402
-from .racing import ConcurrencyContract, ProcessContract  # noqa: E402
-from .receipting import ReceiptContract  # noqa: E402
-from .refusing import ArgumentContract  # noqa: E402
-from .scheduling import ScheduleContract  # noqa: E402
-from .settling import SettlingContract  # noqa: E402
-from .sweeping import SweepContract  # noqa: E402
-from .waiting import WaitContract  # noqa: E402
+from .operator import OperatorContract  # noqa: E402
+from .pauses import PauseContract  # noqa: E402
+from .queue_counts import OverviewContract  # noqa: E402
+from .races import ConcurrencyContract, ProcessContract  # noqa: E402
+from .reads import LookingContract  # noqa: E402
+from .reap import SettlingContract  # noqa: E402
+from .receipts import ReceiptContract  # noqa: E402
+from .schedules import ScheduleContract  # noqa: E402
+from .sweep import SweepContract  # noqa: E402
+from .transfer import MovingContract  # noqa: E402
+from .wait import WaitContract  # noqa: E402
 
 
 class LedgerContract(

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from ..inputs import NewJob, text_sha256
-from ..job import Job
-from ..ledger import Ledger
-from ..receipts import Receipt, Settlement
+from ..ledgers.protocol import Ledger
+from ..model.inputs import NewJob, text_sha256
+from ..model.job import Job
+from ..model.receipts import Receipt, Settlement
 
 LEASE_MS = 1_000
 MAX_ATTEMPTS = 3

@@ -7,10 +7,18 @@ from collections.abc import Callable
 import pytest
 
 from ..errors import IdentityConflict, InvalidInput, LimitExceeded
-from ..inputs import Input, NewJob, text_sha256
-from ..job import Job, Stamps
-from ..ledger import Enqueued, Ledger, Row
-from .base import Contract, claim_one, enqueue, ids, job_of, new
+from ..ledgers.protocol import Ledger
+from ..model.inputs import Input, NewJob, text_sha256
+from ..model.job import Job, Stamps
+from ..model.records import Enqueued, Row
+from .base import (
+    Contract,
+    claim_one,
+    enqueue,
+    ids,
+    job_of,
+    new,
+)
 from .model_store import as_kept
 
 BAD_RECORDS = {

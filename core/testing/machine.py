@@ -22,17 +22,29 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from ..documents import canonical
 from ..errors import FencepostError
-from ..inputs import Input, NewJob
-from ..job import ClaimRequest, Decision, Job, State
-from ..ledger import Ledger, Page, Row, Schedule
-from ..receipts import Published, Receipt, Settlement
+from ..ledgers.protocol import Ledger
+from ..model.documents import canonical
+from ..model.inputs import Input, NewJob
+from ..model.job import (
+    ClaimRequest,
+    Decision,
+    Job,
+    State,
+)
+from ..model.receipts import Published, Receipt, Settlement
+from ..model.records import Page, Row, Schedule
 from .base import NewStore, Store, receipt
-from .machine_moves import EFFECT_OF, IDS, QUEUES, any_move, records
+from .machine_moves import (
+    EFFECT_OF,
+    IDS,
+    QUEUES,
+    any_move,
+    records,
+)
 from .model import ModelLedger
 from .model_store import as_kept
-from .moving import export_all
+from .transfer import export_all
 
 
 def answer(call: Callable[[Ledger], object], ledger: Ledger) -> object:

@@ -11,7 +11,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from ..job import Stamps
+from ..model.job import Stamps
 
 IDS = ("a", "b", "c", "d", "e")
 QUEUES = ("default", "mail")

@@ -7,8 +7,8 @@ from typing import Final
 
 import pytest
 
-from ..job import Job
-from ..ledger import Ledger
+from ..ledgers.protocol import Ledger
+from ..model.job import Job
 from .base import Contract, receipt, settlement
 from .model_store import as_kept
 from .situations import LATER_MS, NOW_MS, SITUATIONS

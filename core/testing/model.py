@@ -10,11 +10,30 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from .. import job as rules
 from ..errors import IdentityConflict, Unsupported
-from ..ledger import AuditEntry, Export, Fire, Row, Schedule
-from ..scheduler import boundaries, check_schedule, fired_job, first_boundary, parse_every
-from ..sealing import COPY_BEGIN, COPY_END, SEAL, Closing, holds_something, live_lease
+from ..ledgers.closing import (
+    COPY_BEGIN,
+    COPY_END,
+    SEAL,
+    Closing,
+    holds_something,
+    live_lease,
+)
+from ..model import job as rules
+from ..model.records import (
+    AuditEntry,
+    Export,
+    Fire,
+    Row,
+    Schedule,
+)
+from ..model.schedules import (
+    boundaries,
+    check_schedule,
+    fired_job,
+    first_boundary,
+    parse_every,
+)
 from .model_jobs import ModelJobs
 from .model_store import as_kept, place_of, same_row
 

@@ -8,15 +8,14 @@ from itertools import islice
 from types import TracebackType
 from typing import Any, Self
 
-from .. import job as rules
-from .. import overview
-from ..arguments import checked
-from ..clock import Clock, wall_ms
-from ..documents import JSON
 from ..errors import IdentityConflict, InvalidInput, Unsupported
-from ..filters import ALL_JOBS, JobFilter
-from ..inputs import Input, NewJob, check_request
-from ..job import (
+from ..ledgers.arguments import checked
+from ..model import job as rules
+from ..model import queue_counts as overview
+from ..model.clock import Clock, wall_ms
+from ..model.documents import JSON
+from ..model.inputs import Input, NewJob, check_request
+from ..model.job import (
     ATTEMPT_LOST,
     CANCELLED,
     EXHAUSTED,
@@ -27,9 +26,24 @@ from ..job import (
     Job,
     State,
 )
-from ..ledger import AuditEntry, Capabilities, Enqueued, Page, Swept
-from ..overview import QueueCounts
-from ..receipts import Published, Receipt, Settled, Settlement, check_outcome, check_receipt, conflict
+from ..model.query import ALL_JOBS, JobFilter
+from ..model.queue_counts import QueueCounts
+from ..model.receipts import (
+    Published,
+    Receipt,
+    Settled,
+    Settlement,
+    check_outcome,
+    check_receipt,
+    conflict,
+)
+from ..model.records import (
+    AuditEntry,
+    Capabilities,
+    Enqueued,
+    Page,
+    Swept,
+)
 from .model_store import KEEPS_ALL, ModelStore, place_of
 
 

@@ -9,12 +9,17 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ..errors import InvalidInput
-from ..inputs import Input
-from ..job import DEFAULT_EFFECT, Job
-from ..ledger import AuditEntry, Capabilities, Row, Schedule
-from ..receipts import Receipt
-from ..sealing import Closing
-from ..texts import storable
+from ..ledgers.closing import Closing
+from ..model.inputs import Input
+from ..model.job import DEFAULT_EFFECT, Job
+from ..model.receipts import Receipt
+from ..model.records import (
+    AuditEntry,
+    Capabilities,
+    Row,
+    Schedule,
+)
+from ..model.texts import storable
 
 KEEPS_ALL: Final = Capabilities(
     has_schedules=True,

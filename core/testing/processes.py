@@ -5,8 +5,8 @@ from __future__ import annotations
 from threading import BrokenBarrierError
 from typing import Protocol
 
-from ..ledger import Ledger
-from ..stores import open_ledger
+from ..ledgers.open import open_ledger
+from ..ledgers.protocol import Ledger
 from .base import claim, enqueue, settlement
 
 Handed = tuple[str, int]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from ..job import Stamps
-from ..ledger import Ledger
+from ..ledgers.protocol import Ledger
+from ..model.job import Stamps
 from .base import claim_one, enqueue
 
 ENQUEUED_MS: Final = 1_000

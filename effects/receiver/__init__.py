@@ -30,7 +30,12 @@ from .protocol import (
 )
 from .rules import Decision, Known, decide
 from .service import Receiver
-from .storage import create_table, forget, look_up, receive
+from .storage import (
+    create_table,
+    forget,
+    look_up,
+    receive,
+)
 
 __all__ = [
     "CONTRACT_VERSION",

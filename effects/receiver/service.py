@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Final, TypeAlias
 from urllib.parse import unquote
 
-from .in_hand import KeysInHand
+from .keys_in_progress import KeysInHand
 from .protocol import (
     WELL_KNOWN,
     Answer,
@@ -25,7 +25,17 @@ from .protocol import (
     refusal,
 )
 from .rules import Decision, decide
-from .storage import Connection, ParamStyle, Work, forget, look_up, note_fence, read, receive, wall_ms
+from .storage import (
+    Connection,
+    ParamStyle,
+    Work,
+    forget,
+    look_up,
+    note_fence,
+    read,
+    receive,
+    wall_ms,
+)
 
 _log = logging.getLogger("fencepost.receiver")
 

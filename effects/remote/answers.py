@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from fencepost.plugins import EffectRequest, Hold, LeaseLost, PluginError, Reject, Retry
+from fencepost.plugins import (
+    EffectRequest,
+    Hold,
+    LeaseLost,
+    PluginError,
+    Reject,
+    Retry,
+)
 
 from .exchange import Response
 from .settings import MAX_ANSWER_BYTES

@@ -27,7 +27,12 @@ from fencepost.plugins import (
     hookimpl,
 )
 
-from .answers import check_age, keys_kept_s, outcome_of_send, stored_outcome
+from .answers import (
+    check_age,
+    keys_kept_s,
+    outcome_of_send,
+    stored_outcome,
+)
 from .exchange import Exchange, Response
 from .settings import MAX_ANSWER_BYTES, SETTINGS, check
 

@@ -109,7 +109,7 @@ def main() -> None:
     sys.addaudithook(watch)
     stop_the_clock(orders["clock"])
 
-    from ...core.documents import canonical
+    from ...core.model.documents import canonical
     from .scenarios import chosen
 
     outcomes = []

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
-from ...core.documents import JSON
-from ...core.effect import EffectInfo
+from ...core.model.documents import JSON
+from ...core.model.effect import EffectInfo
 from ..manager import Plugins
 from ..rules import NAMESPACE
 from ..settings import Given, declared

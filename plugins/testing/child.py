@@ -12,13 +12,21 @@ import signal
 from collections.abc import Mapping
 from typing import IO, Any
 
-from ...core.documents import JSON
-from ...core.effect import Applied, Effect, EffectInfo, EffectRequest, Reconciled, Unknown
 from ...core.errors import FencepostError
-from ...core.events import Event, WorkerOptions
-from ...core.job import Job
-from ...core.stores import open_ledger
-from ...core.worker import Worker
+from ...core.ledgers.open import open_ledger
+from ...core.model.documents import JSON
+from ...core.model.effect import (
+    Applied,
+    Effect,
+    EffectInfo,
+    EffectRequest,
+    Reconciled,
+    Unknown,
+)
+from ...core.model.events import Event
+from ...core.model.job import Job
+from ...core.worker.options import WorkerOptions
+from ...core.worker.worker import Worker
 from .scenarios import chosen
 
 

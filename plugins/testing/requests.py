@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 
-from ...core.effect import EffectRequest
+from ...core.model.effect import EffectRequest
 
 
 def make_request(

@@ -10,14 +10,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ...core.documents import JSON
-from ...core.effect import Effect
-from ...core.inputs import NewJob
-from ...core.job import COMPLETED, DEAD, HELD, Job
-from ...core.stores import open_ledger
+from ...core.ledgers.open import open_ledger
+from ...core.model.documents import JSON
+from ...core.model.effect import Effect
+from ...core.model.inputs import NewJob
+from ...core.model.job import (
+    COMPLETED,
+    DEAD,
+    HELD,
+    Job,
+)
 from ..manager import Plugins
 from ..settings import Given, Settings
-from .points import CANNOT_SAY, REDELIVERY, TWO_AT_ONCE, Point
+from .points import (
+    CANNOT_SAY,
+    REDELIVERY,
+    TWO_AT_ONCE,
+    Point,
+)
 from .processes import KitFailed, WorkerProcess
 
 START_MS: Final = 1_000

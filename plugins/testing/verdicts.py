@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ...core.documents import canonical
-from ...core.effect import EffectInfo
-from ...core.job import COMPLETED, DEAD, HELD
+from ...core.model.documents import canonical
+from ...core.model.effect import EffectInfo
+from ...core.model.job import COMPLETED, DEAD, HELD
 from .points import (
     AFTER_CLAIM,
     AFTER_EFFECT,

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fencepost.core import NewJob, open_ledger
-from fencepost.core.events import WorkerOptions
-from fencepost.core.worker import Worker
+from fencepost.core.worker.options import WorkerOptions
+from fencepost.core.worker.worker import Worker
 from fencepost.plugins.manager import Plugins
 
 from tests.bench.harness import medians

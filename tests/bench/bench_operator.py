@@ -22,7 +22,7 @@ from pathlib import Path
 
 import psycopg
 from fencepost.core import open_ledger
-from fencepost.core.clock import wall_ms
+from fencepost.core.model.clock import wall_ms
 
 from tests.bench.harness import Line, compiled
 from tests.postgres_server import server_url

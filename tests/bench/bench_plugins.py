@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from fencepost.core.job import Job
-from fencepost.core.receipts import Receipt
+from fencepost.core.model.job import Job
+from fencepost.core.model.receipts import Receipt
 from fencepost.plugins.manager import Plugins
 
 CALLS = 50_000

@@ -22,9 +22,9 @@ from typing import Any
 
 import psycopg
 from fencepost.core import NewJob, Receipt, Settlement
-from fencepost.core.events import WorkerOptions
 from fencepost.core.ledgers.postgres import PostgresLedger
-from fencepost.core.worker import Worker
+from fencepost.core.worker.options import WorkerOptions
+from fencepost.core.worker.worker import Worker
 from fencepost.plugins.manager import Plugins
 
 from tests.bench.collecting import as_in_a_following_worker

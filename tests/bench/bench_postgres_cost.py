@@ -15,9 +15,9 @@ from pathlib import Path
 
 import psycopg
 from fencepost.core import NewJob
-from fencepost.core.events import WorkerOptions
 from fencepost.core.ledgers.postgres import PostgresLedger
-from fencepost.core.worker import Worker
+from fencepost.core.worker.options import WorkerOptions
+from fencepost.core.worker.worker import Worker
 from fencepost.plugins.manager import Plugins
 
 from tests.postgres_server import Server, server

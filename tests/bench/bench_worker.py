@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.core import NewJob, open_ledger
-from fencepost.core.effect import Effect, EffectInfo
-from fencepost.core.events import WorkerOptions
-from fencepost.core.ledger import Ledger
-from fencepost.core.worker import Worker
+from fencepost.core.ledgers.protocol import Ledger
+from fencepost.core.model.effect import Effect, EffectInfo
+from fencepost.core.worker.options import WorkerOptions
+from fencepost.core.worker.worker import Worker
 from fencepost.plugins.manager import Plugins
 
 from tests.bench.collecting import as_in_a_following_worker

@@ -6,7 +6,7 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from fencepost.core.cli.collector import keep_what_start_has_made
+from fencepost.core.cli.garbage import keep_what_start_has_made
 
 
 @contextmanager

@@ -9,10 +9,16 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from fencepost.core import Ledger, NewJob, Receipt, Settlement, open_ledger
+from fencepost.core import (
+    Ledger,
+    NewJob,
+    Receipt,
+    Settlement,
+    open_ledger,
+)
 from fencepost.core.cli import main
-from fencepost.core.clock import logical
-from fencepost.core.inputs import text_sha256
+from fencepost.core.model.clock import logical
+from fencepost.core.model.inputs import text_sha256
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import shlex
 from typing import Any
 
 import pytest
-from fencepost.core.inputs import text_sha256
+from fencepost.core.model.inputs import text_sha256
 
 from tests.cli.inprocess import Program, refused
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from fencepost.core.cli import lines as json_lines
-from fencepost.core.stores import capabilities_of
+from fencepost.core.cli.enqueue import lines as json_lines
+from fencepost.core.ledgers.open import capabilities_of
 
 from tests.cli.inprocess import Program, refused, run
 from tests.programs import FENCEPOST

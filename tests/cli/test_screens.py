@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 from fencepost.core import Job, Stamps
-from fencepost.core.cli.glance import Glance, Line
-from fencepost.core.cli.tables import console
-from fencepost.core.cli.top_view import draw
-from fencepost.core.overview import QueueCounts
+from fencepost.core.cli.top.snapshot import Glance, Line
+from fencepost.core.cli.top.view import draw
+from fencepost.core.cli.ui.tables import console
+from fencepost.core.model.queue_counts import QueueCounts
 
 from tests.cli.inprocess import Program
 from tests.cli.terminal import Terminal

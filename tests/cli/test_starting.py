@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 
 import pytest
-from fencepost.core.cli import collector
+from fencepost.core.cli import garbage as collector
 
 
 @pytest.fixture(autouse=True)

@@ -95,13 +95,13 @@ def test_ctrl_z_gives_the_terminal_back_until_the_shell_brings_it_to_the_front_a
 
 def test_an_error_of_the_program_itself_leaves_the_terminal_as_it_was(small: str) -> None:
     script = (
-        "import itertools, sys; from fencepost.core.cli import main, top_view\n"
-        "good, looks = top_view.draw, itertools.count()\n"
+        "import itertools, sys; from fencepost.core.cli import main; from fencepost.core.cli.top import view\n"
+        "good, looks = view.draw, itertools.count()\n"
         "def draw(*a, **k):\n"
         "    if next(looks) == 1:\n"
         "        raise RuntimeError('planted')\n"
         "    return good(*a, **k)\n"
-        "top_view.draw = draw\n"
+        "view.draw = draw\n"
         "main(sys.argv[1:])"
     )
     arguments = ("top", "--store", small, "--interval", "0.1")

@@ -8,8 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fencepost.core import ClaimRequest, Job, Settled, Settlement
-from fencepost.core.testing import ModelLedger, ModelStore, NewStore, Store
+from fencepost.core import (
+    ClaimRequest,
+    Job,
+    Settled,
+    Settlement,
+)
+from fencepost.core.testing import (
+    ModelLedger,
+    ModelStore,
+    NewStore,
+    Store,
+)
 from fencepost.core.testing.machine import walk
 from hypothesis import Phase, settings
 

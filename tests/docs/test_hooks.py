@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from fencepost.core.effect import EffectInfo, EffectRequest, Setting
+from fencepost.core.model.effect import EffectInfo, EffectRequest, Setting
 from fencepost.plugins import __all__ as door
 from fencepost.plugins.rules import HOOKS
 from fencepost.plugins.testing import POINTS, make_request

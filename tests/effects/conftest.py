@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fencepost.core.effect import Effect
+from fencepost.core.model.effect import Effect
 from fencepost.plugins.manager import Plugins
 
 from tests.effects.scripted import Scripted, scripted

@@ -4,7 +4,14 @@ import hashlib
 from base64 import b64encode
 
 import pytest
-from fencepost.effects.receiver import Decision, Known, Malformed, Refused, decide, read_delivery
+from fencepost.effects.receiver import (
+    Decision,
+    Known,
+    Malformed,
+    Refused,
+    decide,
+    read_delivery,
+)
 
 BODY = b"hello"
 

@@ -10,7 +10,14 @@ from typing import ClassVar
 
 import psycopg
 import pytest
-from fencepost.effects.receiver import Delivery, Refused, create_table, forget, look_up, receive
+from fencepost.effects.receiver import (
+    Delivery,
+    Refused,
+    create_table,
+    forget,
+    look_up,
+    receive,
+)
 
 KEY = "fp1-abc"
 

@@ -7,8 +7,15 @@ from pathlib import Path
 from time import time
 
 import pytest
-from fencepost.core import Hold, InvalidInput, LeaseLost, PluginError, Reject, Retry
-from fencepost.core.effect import Applied, Unknown
+from fencepost.core import (
+    Hold,
+    InvalidInput,
+    LeaseLost,
+    PluginError,
+    Reject,
+    Retry,
+)
+from fencepost.core.model.effect import Applied, Unknown
 
 from tests.effects.scripted import WELL_KNOWN, Said, scripted
 from tests.effects.sending import content_digest, request
@@ -246,7 +253,7 @@ def test_each_answer_says_how_the_job_goes_on(receiver, choose, said, signal, sa
 
 
 def test_the_largest_answer_that_is_taken_fits_a_receipt(receiver, choose):
-    from fencepost.core.receipts import check_outcome
+    from fencepost.core.model.receipts import check_outcome
 
     largest = {"x": "y" * (60_000 - len('{"x": ""}'))}
     receiver.delivery = Said(201, largest)

@@ -13,7 +13,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from fencepost.core import Job, NewJob, Receipt, open_ledger
+from fencepost.core import (
+    Job,
+    NewJob,
+    Receipt,
+    open_ledger,
+)
 
 from tests.effects.proxy import Proxy
 from tests.programs import FENCEPOST

@@ -19,7 +19,13 @@ from fencepost.effects.receiver import (
     problem,
     read_delivery,
 )
-from fencepost.effects.receiver.protocol import declaration, done, receipt, refusal, replayed
+from fencepost.effects.receiver.protocol import (
+    declaration,
+    done,
+    receipt,
+    refusal,
+    replayed,
+)
 
 
 class Right:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from fencepost.core.job import NO_STAMPS, Job, Stamps
 from fencepost.core.ledgers.rows import JOB_COLUMNS, job_of, stamps_ms
+from fencepost.core.model.job import NO_STAMPS, Job, Stamps
 
 FULL = Job(
     "a", "held", 7, 1, 2, "mail", "send", -3, 10, 11, 12, "me", 13, 14, 15, 16, "no", 17, Stamps(1.5, 2, 0.25, 0.0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
-from fencepost.core.ledger import Swept
-from fencepost.core.ledgers.sql.sweeping import STEP, Sweep
+from fencepost.core.ledgers.sql.sweep import STEP, Sweep
+from fencepost.core.model.records import Swept
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,12 @@
 """The crash kit: it passes effects that keep their promise, and finds each planted fault by name."""
 
 import pytest
-from fencepost.plugins.testing import POINTS, CrashKitError, EffectCase, make_request
+from fencepost.plugins.testing import (
+    POINTS,
+    CrashKitError,
+    EffectCase,
+    make_request,
+)
 from fencepost.plugins.testing.scenarios import Scenario
 
 DELIVERIES = ("pure", "local", "keyed", "probed", "once")

@@ -265,7 +265,7 @@ def test_validation_tells_a_refusal_from_a_fault(load_source):
 
 
 def test_a_reconcile_must_answer_in_the_three_words(load_source):
-    from fencepost.core.effect import Applied, NotApplied
+    from fencepost.core.model.effect import Applied, NotApplied
 
     from .test_settings import request
 

@@ -5,11 +5,16 @@ import logging
 
 import pytest
 from fencepost.core.errors import LeaseLost
-from fencepost.core.events import WorkerOptions
-from fencepost.core.inputs import text_sha256
-from fencepost.core.stores import open_ledger
-from fencepost.core.worker import Worker
-from fencepost.plugins import Job, NewJob, Receipt, hookspecs
+from fencepost.core.ledgers.open import open_ledger
+from fencepost.core.model.inputs import text_sha256
+from fencepost.core.worker.options import WorkerOptions
+from fencepost.core.worker.worker import Worker
+from fencepost.plugins import (
+    Job,
+    NewJob,
+    Receipt,
+    hookspecs,
+)
 from fencepost.plugins.manager import Plugins
 from fencepost.plugins.observers import Observers
 from fencepost.plugins.rules import OBSERVERS

@@ -6,10 +6,26 @@ from urllib.parse import quote, urlencode
 
 import pytest
 from fencepost.core.config import load as load_config
-from fencepost.core.effect import EffectInfo, EffectRequest, Setting, Unknown
-from fencepost.core.errors import Hold, InvalidInput, PluginError, Retry
+from fencepost.core.errors import (
+    Hold,
+    InvalidInput,
+    PluginError,
+    Retry,
+)
+from fencepost.core.model.effect import (
+    EffectInfo,
+    EffectRequest,
+    Setting,
+    Unknown,
+)
 from fencepost.plugins.redact import Redactor, Secret
-from fencepost.plugins.settings import NotConfigured, from_options, from_table, merged, resolve
+from fencepost.plugins.settings import (
+    NotConfigured,
+    from_options,
+    from_table,
+    merged,
+    resolve,
+)
 
 INFO = EffectInfo(
     name="post",

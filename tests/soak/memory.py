@@ -10,8 +10,8 @@ from pathlib import Path
 WORK = """
 import sys, threading
 from fencepost.core import NewJob, open_ledger
-from fencepost.core.events import WorkerOptions
-from fencepost.core.worker import Worker
+from fencepost.core.model.events import WorkerOptions
+from fencepost.core.worker.worker import Worker
 from fencepost.plugins.manager import Plugins
 from tests.soak.memory import resident_kib
 

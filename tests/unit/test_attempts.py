@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pluggy
 import pytest
-from fencepost.core.attempts import describe
-from fencepost.core.documents import parse
+from fencepost.core.model.documents import parse
+from fencepost.core.worker.attempt import describe
 
 hook, implementation = pluggy.HookspecMarker("letters"), pluggy.HookimplMarker("letters")
 

@@ -12,8 +12,8 @@ from fencepost.core.doctor.checks import (
     WAITING_MS,
     Examination,
 )
-from fencepost.core.inspection import Content, Entry, Finding
-from fencepost.core.job import Job, Stamps
+from fencepost.core.ledgers.inspection import Content, Entry, Finding
+from fencepost.core.model.job import Job, Stamps
 
 NOW_MS = 1_796_000_000_000
 READY = Job("a", enqueued_at_ms=NOW_MS - 1_000)

@@ -8,7 +8,12 @@ from typing import Any
 
 import pytest
 from fencepost.core import InvalidInput, LimitExceeded
-from fencepost.core.documents import canonical, compact, parse, readable
+from fencepost.core.model.documents import (
+    canonical,
+    compact,
+    parse,
+    readable,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from fencepost.core.explain import Surroundings, brief, explain
-from fencepost.core.job import STATES, Job, Stamps
+from fencepost.core.model.explain import Surroundings, brief, explain
+from fencepost.core.model.job import STATES, Job, Stamps
 
 NOW_MS = 1_000_000
 AROUND = Surroundings(NOW_MS)

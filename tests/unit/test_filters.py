@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from fencepost.core.filters import JobFilter
-from fencepost.core.job import Job
+from fencepost.core.model.job import Job
+from fencepost.core.model.query import JobFilter
 
 OLD = Job("old", enqueued_at_ms=100, attempts=1, last_error="TimeoutError: read")
 DEAD = Job("dead", "dead", enqueued_at_ms=100, died_at_ms=900, attempts=3, last_error="KeyError: 'a'")

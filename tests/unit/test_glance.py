@@ -6,8 +6,13 @@ from typing import Any
 
 import pytest
 from fencepost.core import NewJob
-from fencepost.core.cli.glance import SHARE, Looker, Rates, sparkline
-from fencepost.core.overview import QueueCounts
+from fencepost.core.cli.top.snapshot import (
+    SHARE,
+    Looker,
+    Rates,
+    sparkline,
+)
+from fencepost.core.model.queue_counts import QueueCounts
 from fencepost.core.testing import ModelLedger
 
 

@@ -7,8 +7,15 @@ import json
 from typing import Any
 
 import pytest
-from fencepost.core import Input, InvalidInput, Job, LimitExceeded, NewJob, Stamps
-from fencepost.core import inputs as rules
+from fencepost.core import (
+    Input,
+    InvalidInput,
+    Job,
+    LimitExceeded,
+    NewJob,
+    Stamps,
+)
+from fencepost.core.model import inputs as rules
 from hypothesis import given
 from hypothesis import strategies as st
 

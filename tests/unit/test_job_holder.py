@@ -8,8 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from fencepost.core import job as rules
-from fencepost.core.job import STATES, ClaimRequest, Job, Stamps, State
+from fencepost.core.model import job as rules
+from fencepost.core.model.job import (
+    STATES,
+    ClaimRequest,
+    Job,
+    Stamps,
+    State,
+)
 
 NOW = 10_000
 

@@ -6,8 +6,14 @@ from typing import Any
 
 import pytest
 from fencepost.core import InvalidInput
-from fencepost.core import job as rules
-from fencepost.core.job import STATES, Decision, Job, Stamps, State
+from fencepost.core.model import job as rules
+from fencepost.core.model.job import (
+    STATES,
+    Decision,
+    Job,
+    Stamps,
+    State,
+)
 
 NOW = 10_000
 FULL = Job(

@@ -6,8 +6,14 @@ import itertools
 from dataclasses import replace
 
 import pytest
-from fencepost.core import job as rules
-from fencepost.core.job import STATES, ClaimRequest, Job, Stamps, State
+from fencepost.core.model import job as rules
+from fencepost.core.model.job import (
+    STATES,
+    ClaimRequest,
+    Job,
+    Stamps,
+    State,
+)
 
 NOW = 10_000
 PASSED = pytest.mark.parametrize(("offset_ms", "passed"), [(-1, True), (0, True), (+1, False)])

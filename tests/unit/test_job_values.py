@@ -5,8 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from fencepost.core import ClaimRequest, InvalidInput, Job, Stamps
-from fencepost.core.job import NO_STAMPS, STATES, whole_ms
+from fencepost.core import (
+    ClaimRequest,
+    InvalidInput,
+    Job,
+    Stamps,
+)
+from fencepost.core.model.job import NO_STAMPS, STATES, whole_ms
 from hypothesis import given
 from hypothesis import strategies as st
 

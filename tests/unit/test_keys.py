@@ -6,8 +6,8 @@ import hashlib
 import re
 
 import pytest
-from fencepost.core.inputs import text_sha256
-from fencepost.core.keys import idempotency_key
+from fencepost.core.model.inputs import text_sha256
+from fencepost.core.model.keys import idempotency_key
 
 DIGEST = text_sha256("text")
 KEY = idempotency_key("shop", "send", "order-7", DIGEST)

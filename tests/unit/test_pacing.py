@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from fencepost.core.events import WorkerOptions
-from fencepost.core.pacing import MAX_FLUSH_S, MAX_PREFETCH, MIN_FLUSH_S, Pace
+from fencepost.core.worker.options import WorkerOptions
+from fencepost.core.worker.prefetch import (
+    MAX_FLUSH_S,
+    MAX_PREFETCH,
+    MIN_FLUSH_S,
+    Pace,
+)
 
 
 def pace(*, one_at_a_time: bool = False, **options: object) -> Pace:

@@ -5,9 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fencepost.core import InvalidInput, LimitExceeded, Receipt, ReceiptConflict
-from fencepost.core.documents import JSON, compact
-from fencepost.core.receipts import MAX_OUTCOME_BYTES, check_outcome, conflict, own_outcome
+from fencepost.core import (
+    InvalidInput,
+    LimitExceeded,
+    Receipt,
+    ReceiptConflict,
+)
+from fencepost.core.model.documents import JSON, compact
+from fencepost.core.model.receipts import (
+    MAX_OUTCOME_BYTES,
+    check_outcome,
+    conflict,
+    own_outcome,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 

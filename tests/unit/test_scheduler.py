@@ -1,8 +1,20 @@
 """The arithmetic of ``@every``: what is a spec, which boundaries fire, and where the phase goes on."""
 
 import pytest
-from fencepost.core import InvalidInput, LimitExceeded, NewJob, Schedule, Stamps
-from fencepost.core.scheduler import FIRES_PER_TICK, boundaries, check_schedule, fired_job, parse_every
+from fencepost.core import (
+    InvalidInput,
+    LimitExceeded,
+    NewJob,
+    Schedule,
+    Stamps,
+)
+from fencepost.core.model.schedules import (
+    FIRES_PER_TICK,
+    boundaries,
+    check_schedule,
+    fired_job,
+    parse_every,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 from fencepost.core import InvalidInput
-from fencepost.core.spans import calendar, parse_span, relative, words
+from fencepost.core.model.durations import (
+    calendar,
+    parse_span,
+    relative,
+    words,
+)
 
 
 @pytest.mark.parametrize(

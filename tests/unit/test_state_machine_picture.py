@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from fencepost.core import job as moves
-from fencepost.core.job import ClaimRequest, Job, Stamps
+from fencepost.core.model import job as moves
+from fencepost.core.model.job import ClaimRequest, Job, Stamps
 
 PICTURE = Path(__file__).parents[2] / "docs" / "explanation" / "state-machine.md"
 NOW, LIMIT = 100, 3

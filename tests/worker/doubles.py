@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fencepost.core.effect import Delivery, EffectInfo, EffectRequest, NotApplied, Reconciled
+from fencepost.core.model.effect import (
+    Delivery,
+    EffectInfo,
+    EffectRequest,
+    NotApplied,
+    Reconciled,
+)
 
 
 class Acting:

@@ -24,11 +24,12 @@ from fencepost.core import (
     Stamps,
     open_ledger,
 )
-from fencepost.core.attempts import Attempt
 from fencepost.core.errors import Reject, Retry
-from fencepost.core.events import Event, WorkerOptions
-from fencepost.core.heartbeats import Heart
-from fencepost.core.worker import Worker
+from fencepost.core.model.events import Event
+from fencepost.core.worker.attempt import Attempt
+from fencepost.core.worker.heartbeat import Heart
+from fencepost.core.worker.options import WorkerOptions
+from fencepost.core.worker.worker import Worker
 
 from tests.worker.doubles import Acting
 

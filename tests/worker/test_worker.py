@@ -22,11 +22,17 @@ from fencepost.core import (
     Retry,
     Stamps,
 )
-from fencepost.core.effect import Applied, Effect, NotApplied, Unknown
-from fencepost.core.events import Event, WorkerOptions
-from fencepost.core.inputs import text_sha256
-from fencepost.core.keys import idempotency_key
-from fencepost.core.worker import Worker
+from fencepost.core.model.effect import (
+    Applied,
+    Effect,
+    NotApplied,
+    Unknown,
+)
+from fencepost.core.model.events import Event
+from fencepost.core.model.inputs import text_sha256
+from fencepost.core.model.keys import idempotency_key
+from fencepost.core.worker.options import WorkerOptions
+from fencepost.core.worker.worker import Worker
 
 from tests.worker.doubles import Acting, Pure, raising
 

@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from ...crash import Step
 from ...errors import LedgerCorrupt, LedgerFailed
+from ..crash import Step
 
 LEFTOVER_AGE_S: Final = 3_600
 """A temporary file that is older than this belongs to no running program."""

@@ -8,17 +8,24 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Final, Self
 
-from ...clock import Clock, wall_ms
-from ...documents import MAX_DOCUMENT_BYTES, parse
 from ...errors import FencepostError, LedgerFailed
-from ...inputs import Input, is_name, parse_record
-from ...inspection import Content, Entry, Finding
-from ...receipts import Receipt
-from ...sealing import Closing
+from ...model.clock import Clock, wall_ms
+from ...model.documents import MAX_DOCUMENT_BYTES, parse
+from ...model.inputs import Input, is_name, parse_record
+from ...model.receipts import Receipt
+from ..closing import Closing
 from ..file_checks import EXAMPLES, mode_findings, network_findings
+from ..inspection import Content, Entry, Finding
 from .files import engine_errors, read_file
 from .lock import LedgerLock
-from .store import AUDIT, JOBS, MAX_INPUT_BYTES, audit_and_torn_lines, closing_of, read_audit
+from .store import (
+    AUDIT,
+    JOBS,
+    MAX_INPUT_BYTES,
+    audit_and_torn_lines,
+    closing_of,
+    read_audit,
+)
 from .table import Table
 from .transfer import RESERVE_BYTES
 

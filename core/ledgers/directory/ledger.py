@@ -9,28 +9,49 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from ... import job as moves
-from ...arguments import checked
-from ...clock import Clock, wall_ms
-from ...crash import Step, pass_by
-from ...documents import MAX_DOCUMENT_BYTES
 from ...errors import Unsupported
-from ...filters import ALL_JOBS, JobFilter
-from ...inputs import Input, NewJob, check_request, is_name
-from ...job import ClaimRequest, Job, State
-from ...ledger import AuditEntry, Capabilities, Enqueued, Export, Page, Row, Schedule, Swept
-from ...receipts import Published, Receipt, Settled, Settlement
+from ...model import job as moves
+from ...model.clock import Clock, wall_ms
+from ...model.documents import MAX_DOCUMENT_BYTES
+from ...model.inputs import (
+    Input,
+    NewJob,
+    check_request,
+    is_name,
+)
+from ...model.job import ClaimRequest, Job, State
+from ...model.query import ALL_JOBS, JobFilter
+from ...model.receipts import (
+    Published,
+    Receipt,
+    Settled,
+    Settlement,
+)
+from ...model.records import (
+    AuditEntry,
+    Capabilities,
+    Enqueued,
+    Export,
+    Page,
+    Row,
+    Schedule,
+    Swept,
+)
+from ..arguments import checked
+from ..crash import Step, pass_by
 from ..folder_watch import FolderWatch
-from ..operating import ManualRule, Operator
-from ..verbs import MovingVerbs, Rule
-from . import looking, receipting, transfer
-from .enqueueing import enqueue
+from ..moves import MovingVerbs, Rule
+from ..operator import ManualRule, Operator
+from . import reads as looking
+from . import receipts as receipting
+from . import transfer
+from .enqueue import enqueue
 from .store import Store
 from .table import Table
 from .without_schedules import WithoutSchedules
 
 if TYPE_CHECKING:
-    from ...overview import QueueCounts
+    from ...model.queue_counts import QueueCounts
 
 MAX_SLEEP_S: Final = 1.0
 """How long ``wait`` trusts the folder's events alone."""
@@ -230,7 +251,7 @@ class DirectoryLedger(MovingVerbs, WithoutSchedules):
     @checked
     def queue_counts(self, *, since_ms: int, now_ms: int | None = None) -> list[QueueCounts]:
         """See ``overview.queue_counts``; when a job was completed is not kept."""
-        from ... import overview
+        from ...model import queue_counts as overview
 
         with self._store.table() as table:
             return overview.queue_counts(
@@ -240,7 +261,7 @@ class DirectoryLedger(MovingVerbs, WithoutSchedules):
     @checked
     def latest_deaths(self, *, limit: int = 10) -> list[Job]:
         """See ``overview.latest_deaths``."""
-        from ... import overview
+        from ...model import queue_counts as overview
 
         with self._store.table() as table:
             return overview.latest_deaths(table.in_order(), limit)

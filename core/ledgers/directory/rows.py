@@ -8,12 +8,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, TypeGuard
 
-from ...documents import compact, parse
 from ...errors import InvalidInput, LedgerCorrupt
-from ...fields import five, given, options
-from ...inputs import PRIORITIES, is_name
-from ...job import DEFAULT_EFFECT, DEFAULT_QUEUE, STATES, Job, Stamps, State
-from ...texts import storable
+from ...model.documents import compact, parse
+from ...model.fields import five, given, options
+from ...model.inputs import PRIORITIES, is_name
+from ...model.job import (
+    DEFAULT_EFFECT,
+    DEFAULT_QUEUE,
+    STATES,
+    Job,
+    Stamps,
+    State,
+)
+from ...model.texts import storable
 
 MAX_ERROR_BYTES: Final = 1024
 PURGED: Final = "purged"

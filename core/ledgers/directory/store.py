@@ -12,13 +12,28 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, fields
 from typing import Final, NoReturn
 
-from ...crash import Step
-from ...documents import MAX_DOCUMENT_BYTES, compact, parse, readable
-from ...errors import InvalidInput, LedgerCorrupt, LedgerFailed, LedgerReplaced
-from ...inputs import Input, check_name, parse_record
-from ...ledger import AuditEntry
-from ...receipts import Receipt
-from ...sealing import COPY_BEGIN, COPY_END, SEAL, Closing
+from ...errors import (
+    InvalidInput,
+    LedgerCorrupt,
+    LedgerFailed,
+    LedgerReplaced,
+)
+from ...model.documents import (
+    MAX_DOCUMENT_BYTES,
+    compact,
+    parse,
+    readable,
+)
+from ...model.inputs import Input, check_name, parse_record
+from ...model.receipts import Receipt
+from ...model.records import AuditEntry
+from ..closing import (
+    COPY_BEGIN,
+    COPY_END,
+    SEAL,
+    Closing,
+)
+from ..crash import Step
 from .files import (
     append_line,
     clean_leftovers,

@@ -10,12 +10,24 @@ import bisect
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from ... import job as moves
 from ...errors import InvalidInput
-from ...job import DEAD, QUEUED, RUNNING, SETTLE_LIMIT, ClaimRequest, Job
-from ...texts import storable
+from ...model import job as moves
+from ...model.job import (
+    DEAD,
+    QUEUED,
+    RUNNING,
+    SETTLE_LIMIT,
+    ClaimRequest,
+    Job,
+)
+from ...model.texts import storable
 from .pages import Pages
-from .rows import Purged, decode, encode, kept
+from .rows import (
+    Purged,
+    decode,
+    encode,
+    kept,
+)
 
 SHORT_ERROR_BYTES: Final = 80
 CLAIM_ROOM_BYTES: Final = 64

@@ -6,13 +6,19 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from ... import job as moves
-from ...documents import MAX_DOCUMENT_BYTES
 from ...errors import IdentityConflict, InvalidInput, LimitExceeded
-from ...ledger import Export, Row
-from ...sealing import COPY_BEGIN, COPY_END, SEAL, holds_something, live_lease
-from ..operating import Operator
-from . import receipting
+from ...model import job as moves
+from ...model.documents import MAX_DOCUMENT_BYTES
+from ...model.records import Export, Row
+from ..closing import (
+    COPY_BEGIN,
+    COPY_END,
+    SEAL,
+    holds_something,
+    live_lease,
+)
+from ..operator import Operator
+from . import receipts as receipting
 from .rows import Purged, encode, kept
 from .store import Store
 from .table import Table

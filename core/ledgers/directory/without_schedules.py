@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from ...errors import Unsupported
-from ...ledger import Fire, Schedule
+from ...model.records import Fire, Schedule
 
 
 class WithoutSchedules:

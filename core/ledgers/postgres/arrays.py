@@ -11,7 +11,7 @@ from psycopg.abc import AdaptContext, Buffer
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
-from ...inputs import is_name
+from ...model.inputs import is_name
 
 _BYTEA: Final = 17
 _BYTEA_ARRAY: Final = 1001

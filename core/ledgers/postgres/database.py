@@ -19,7 +19,15 @@ from .address import Address
 from .errors import translate
 from .migrations import check_encoding, make
 from .pool import Pool
-from .transaction import NO_META, Connection, Meta, Parameters, Row, Transaction, meta_of
+from .transaction import (
+    NO_META,
+    Connection,
+    Meta,
+    Parameters,
+    Row,
+    Transaction,
+    meta_of,
+)
 
 _BEGIN: Final = b"BEGIN ISOLATION LEVEL READ COMMITTED"
 """Said, because a role or a database may have another default, under which workers at one queue only fail."""

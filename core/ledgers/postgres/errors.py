@@ -7,7 +7,13 @@ from typing import Final
 import psycopg
 from psycopg import errors
 
-from ...errors import FencepostError, InvalidInput, LedgerBusy, LedgerCorrupt, LedgerFailed
+from ...errors import (
+    FencepostError,
+    InvalidInput,
+    LedgerBusy,
+    LedgerCorrupt,
+    LedgerFailed,
+)
 from .address import Address
 
 _BUSY: Final = (

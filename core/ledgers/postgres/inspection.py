@@ -11,13 +11,13 @@ from typing import Any, Final, Self
 import psycopg
 from psycopg.rows import tuple_row
 
-from ...documents import parse
 from ...errors import FencepostError, LedgerFailed
-from ...inputs import Input
-from ...inspection import Content, Entry, Finding
-from ...receipts import Receipt
-from ...sealing import Closing
-from ...spans import words
+from ...model.documents import parse
+from ...model.durations import words
+from ...model.inputs import Input
+from ...model.receipts import Receipt
+from ..closing import Closing
+from ..inspection import Content, Entry, Finding
 from ..rows import JOB_COLUMNS, job_of
 from ..sql.findings import schema_finding
 from ..statements import load

@@ -11,27 +11,51 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Final, Self
 
-from ...arguments import checked
-from ...filters import ALL_JOBS, JobFilter
-from ...inputs import Input, NewJob, check_request
-from ...job import ClaimRequest, Job, State
-from ...ledger import Capabilities, Enqueued, Export, Fire, Page, Row, Swept
-from ...receipts import Published, Receipt, Settled, Settlement
-from ..operating import ManualRule, Operator
-from ..sql import scheduling
-from ..sql.auditing import record
+from ...model.inputs import Input, NewJob, check_request
+from ...model.job import ClaimRequest, Job, State
+from ...model.query import ALL_JOBS, JobFilter
+from ...model.receipts import (
+    Published,
+    Receipt,
+    Settled,
+    Settlement,
+)
+from ...model.records import (
+    Capabilities,
+    Enqueued,
+    Export,
+    Fire,
+    Page,
+    Row,
+    Swept,
+)
+from ..arguments import checked
+from ..moves import Rule
+from ..operator import ManualRule, Operator
+from ..sql import schedules as scheduling
+from ..sql.audit import record
 from ..sql.ledger import SqlLedger
 from ..sql.records import Records
-from ..sql.sweeping import Sweep
+from ..sql.sweep import Sweep
 from ..sql.transfer import require_copy
-from ..verbs import Rule
-from . import looking, receipting, sweeping, transfer
+from . import (
+    reads as looking,
+)
+from . import (
+    receipts as receipting,
+)
+from . import (
+    sweep as sweeping,
+)
+from . import (
+    transfer,
+)
 from .address import parse_address
 from .arrays import text_array
-from .claiming import Claim, lanes
+from .claim import Claim, lanes
 from .database import Database
-from .enqueueing import enqueue
-from .moving import forget, move
+from .enqueue import enqueue
+from .moves import forget, move
 from .transaction import Transaction
 from .watch import Watch
 

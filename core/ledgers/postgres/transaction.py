@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 import psycopg
 from psycopg.rows import tuple_row
 
-from ...sealing import Closing
+from ..closing import Closing
 from .address import Address
 from .arrays import adapt
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ...inputs import MAX_RECORDS, Input
-from ...job import DEAD, Job
-from ...ledger import Export, Row
-from ...texts import storable
+from ...model.inputs import MAX_RECORDS, Input
+from ...model.job import DEAD, Job
+from ...model.records import Export, Row
+from ...model.texts import storable
 from ..rows import job_of, stamps_ms
 from ..sql import transfer
 from .arrays import bytea_array, int_array, text_array
-from .looking import jobs
-from .receipting import publish_all, receipts
+from .reads import jobs
+from .receipts import publish_all, receipts
 from .transaction import Transaction
 
 _JOB_FIELDS: Final = [name for name in Job._fields if name != "stamps"]

@@ -12,7 +12,14 @@ from psycopg.rows import tuple_row
 
 from .address import Address, parse_address
 from .errors import translate
-from .migrations import FOLDER, check_encoding, migrate, migrations, schema_version, script
+from .migrations import (
+    FOLDER,
+    check_encoding,
+    migrate,
+    migrations,
+    schema_version,
+    script,
+)
 from .transaction import Connection
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ...inspection import Finding
+from ..inspection import Finding
 
 EXAMPLES: Final = 5
 

@@ -7,16 +7,27 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
-from ...arguments import checked
-from ...inputs import check_name
-from ...job import Job
-from ...ledger import AuditEntry, Row, Schedule
-from ...overview import QueueCounts
-from ...scheduler import check_schedule, first_boundary
-from ...sealing import COPY_BEGIN, COPY_END, SEAL
-from ..operating import Operator
-from ..verbs import MovingVerbs
-from . import auditing, looking, scheduling, transfer
+from ...model.inputs import check_name
+from ...model.job import Job
+from ...model.queue_counts import QueueCounts
+from ...model.records import AuditEntry, Row, Schedule
+from ...model.schedules import check_schedule, first_boundary
+from ..arguments import checked
+from ..closing import COPY_BEGIN, COPY_END, SEAL
+from ..moves import MovingVerbs
+from ..operator import Operator
+from . import (
+    audit as auditing,
+)
+from . import (
+    reads as looking,
+)
+from . import (
+    schedules as scheduling,
+)
+from . import (
+    transfer,
+)
 from .transaction import Transaction
 
 

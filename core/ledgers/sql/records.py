@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ...inputs import Input
-from ...receipts import Published, Receipt
+from ...model.inputs import Input
+from ...model.receipts import Published, Receipt
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from ...errors import IdentityConflict, InvalidInput
-from ...inputs import is_name
-from ...job import Job
-from ...ledger import Export, Page, Row
-from ...sealing import Closing, holds_something, live_lease
+from ...model.inputs import is_name
+from ...model.job import Job
+from ...model.records import Export, Page, Row
+from ..closing import Closing, holds_something, live_lease
 from .transaction import Transaction
 
 _OTHERS: Final = "others:"

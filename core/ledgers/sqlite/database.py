@@ -13,7 +13,12 @@ from functools import cache
 from pathlib import Path
 from typing import Final, Literal
 
-from ...errors import InvalidInput, LedgerBusy, LedgerFailed, LedgerReplaced
+from ...errors import (
+    InvalidInput,
+    LedgerBusy,
+    LedgerFailed,
+    LedgerReplaced,
+)
 from ..sql import transfer
 from ..statements import load
 from .errors import translate

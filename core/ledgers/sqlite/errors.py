@@ -5,7 +5,13 @@ from __future__ import annotations
 import sqlite3
 from typing import Final
 
-from ...errors import FencepostError, InvalidInput, LedgerBusy, LedgerCorrupt, LedgerFailed
+from ...errors import (
+    FencepostError,
+    InvalidInput,
+    LedgerBusy,
+    LedgerCorrupt,
+    LedgerFailed,
+)
 
 _HELP: Final = {
     sqlite3.SQLITE_FULL: "the disk is full: make room, then go on; nothing was changed",

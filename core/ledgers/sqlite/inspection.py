@@ -11,14 +11,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from ...clock import Clock, wall_ms
-from ...documents import parse
 from ...errors import FencepostError, LedgerFailed
-from ...inputs import Input
-from ...inspection import Content, Entry, Finding
-from ...receipts import Receipt
-from ...sealing import Closing
+from ...model.clock import Clock, wall_ms
+from ...model.documents import parse
+from ...model.inputs import Input
+from ...model.receipts import Receipt
+from ..closing import Closing
 from ..file_checks import mode_findings, network_findings
+from ..inspection import Content, Entry, Finding
 from ..rows import JOB_COLUMNS, job_of
 from ..sql.findings import schema_finding
 from ..statements import load

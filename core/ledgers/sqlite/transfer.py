@@ -6,13 +6,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ...inputs import Input
-from ...job import DEAD, Job
-from ...ledger import Export, Row
+from ...model.inputs import Input
+from ...model.job import DEAD, Job
+from ...model.records import Export, Row
 from ..rows import job_of, stamps_ms
 from ..sql import transfer
-from .looking import jobs
-from .receipting import publish, receipts
+from .reads import jobs
+from .receipts import publish, receipts
 from .transaction import Transaction
 
 _JOB_FIELDS: Final = [name for name in Job._fields if name not in ("stamps", "died_at_ms")]

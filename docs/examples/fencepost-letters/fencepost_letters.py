@@ -11,7 +11,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fencepost.plugins import EffectInfo, EffectRequest, PluginError, Setting, hookimpl
+from fencepost.plugins import (
+    EffectInfo,
+    EffectRequest,
+    PluginError,
+    Setting,
+    hookimpl,
+)
 
 
 class Letters:

@@ -6,7 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from fencepost.core import ClaimRequest, NewJob, Receipt, Settlement
+from fencepost.core import (
+    ClaimRequest,
+    NewJob,
+    Receipt,
+    Settlement,
+)
 from fencepost.core.ledgers.directory import DirectoryLedger
 
 from tests.programs import python
@@ -22,7 +27,7 @@ ONLY_ONCE = {"inputs: durable", "receipt: durable"}
 DIE_IN = """
 import sys
 from fencepost.core import ClaimRequest, NewJob, Receipt, Settlement
-from fencepost.core.crash import kill_at
+from fencepost.core.ledgers.crash import kill_at
 from fencepost.core.ledgers.directory import DirectoryLedger
 
 verb, store, point, nth = sys.argv[1:]

@@ -7,7 +7,13 @@ from typing import Any
 
 import psycopg
 import pytest
-from fencepost.core.ledgers.postgres.arrays import adapt, askable, bytea_array, int_array, text_array
+from fencepost.core.ledgers.postgres.arrays import (
+    adapt,
+    askable,
+    bytea_array,
+    int_array,
+    text_array,
+)
 
 AWKWARD = ["", "null", "NULL", "a", '"', "\\", '\\"', "{}", "a,b", " a ", "'", "%s", "é", "a\nb", '","']
 

@@ -8,7 +8,12 @@ from urllib.parse import urlsplit
 
 import psycopg
 import pytest
-from fencepost.core import Ledger, LedgerFailed, NewJob, open_ledger
+from fencepost.core import (
+    Ledger,
+    LedgerFailed,
+    NewJob,
+    open_ledger,
+)
 from fencepost.core.ledgers.postgres.upgrade import upgrade, upgrade_script
 
 from tests.programs import refused

@@ -7,8 +7,16 @@ from typing import Any
 
 import psycopg
 import pytest
-from fencepost.core import Ledger, LedgerFailed, LedgerReplaced, NewJob, Receipt, Settlement, Stamps
-from fencepost.core.job import ClaimRequest
+from fencepost.core import (
+    Ledger,
+    LedgerFailed,
+    LedgerReplaced,
+    NewJob,
+    Receipt,
+    Settlement,
+    Stamps,
+)
+from fencepost.core.model.job import ClaimRequest
 
 Sql = Callable[..., list[tuple[Any, ...]]]
 Site = Callable[[Ledger], object]

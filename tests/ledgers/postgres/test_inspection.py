@@ -7,11 +7,16 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from fencepost.core import InvalidInput, LedgerFailed, NewJob, open_ledger
-from fencepost.core.inspection import Finding
+from fencepost.core import (
+    InvalidInput,
+    LedgerFailed,
+    NewJob,
+    open_ledger,
+)
+from fencepost.core.ledgers.inspection import Finding
+from fencepost.core.ledgers.open import ledger_exists, open_inspection
 from fencepost.core.ledgers.postgres import inspection
 from fencepost.core.ledgers.postgres.address import parse_address
-from fencepost.core.stores import ledger_exists, open_inspection
 from fencepost.core.testing import Store
 
 

@@ -11,7 +11,16 @@ from typing import Any
 
 import psycopg
 import pytest
-from fencepost.core import InvalidInput, Job, Ledger, LedgerBusy, LedgerSealed, NewJob, Receipt, Settlement
+from fencepost.core import (
+    InvalidInput,
+    Job,
+    Ledger,
+    LedgerBusy,
+    LedgerSealed,
+    NewJob,
+    Receipt,
+    Settlement,
+)
 from fencepost.core.ledgers.postgres import PostgresLedger
 from fencepost.core.ledgers.postgres.address import parse_address
 from fencepost.core.testing import Store

@@ -13,7 +13,15 @@ from typing import Any
 
 import psycopg
 import pytest
-from fencepost.core import Job, Ledger, LedgerBusy, LedgerFailed, NewJob, Receipt, Settlement
+from fencepost.core import (
+    Job,
+    Ledger,
+    LedgerBusy,
+    LedgerFailed,
+    NewJob,
+    Receipt,
+    Settlement,
+)
 from fencepost.core.ledgers.postgres import PostgresLedger
 from fencepost.core.testing import Store
 

@@ -12,7 +12,12 @@ import pytest
 from fencepost.core import Ledger, NewJob
 from fencepost.core.ledgers import postgres
 from fencepost.core.ledgers.postgres.address import parse_address
-from fencepost.core.ledgers.postgres.arrays import adapt, bytea_array, int_array, text_array
+from fencepost.core.ledgers.postgres.arrays import (
+    adapt,
+    bytea_array,
+    int_array,
+    text_array,
+)
 from fencepost.core.ledgers.postgres.database import statements
 from fencepost.core.testing import Store
 

@@ -7,7 +7,12 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from fencepost.core import Ledger, NewJob, open_ledger, testing
+from fencepost.core import (
+    Ledger,
+    NewJob,
+    open_ledger,
+    testing,
+)
 from fencepost.core.testing import NewStore, Store
 
 from tests.ledgers.postgres.pooler import Pooler

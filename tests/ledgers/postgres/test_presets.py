@@ -6,7 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import quote
 
 import pytest
-from fencepost.core import Ledger, LedgerFailed, NewJob, Receipt, Settlement
+from fencepost.core import (
+    Ledger,
+    LedgerFailed,
+    NewJob,
+    Receipt,
+    Settlement,
+)
 from fencepost.core.ledgers.postgres import PostgresLedger
 
 PRESETS = (

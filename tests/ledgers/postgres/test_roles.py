@@ -13,10 +13,19 @@ from urllib.parse import urlsplit
 
 import psycopg
 import pytest
-from fencepost.core import Ledger, LedgerFailed, NewJob, Receipt, Schedule, Settlement, Stamps, open_ledger
+from fencepost.core import (
+    Ledger,
+    LedgerFailed,
+    NewJob,
+    Receipt,
+    Schedule,
+    Settlement,
+    Stamps,
+    open_ledger,
+)
+from fencepost.core.ledgers.open import open_inspection
 from fencepost.core.ledgers.postgres.address import parse_address
 from fencepost.core.ledgers.postgres.upgrade import upgrade
-from fencepost.core.stores import open_inspection
 
 from tests.docs.pages import ROOT, blocks
 from tests.programs import document, fencepost

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fencepost.core.clock import logical
 from fencepost.core.ledgers.sqlite import SqliteLedger
+from fencepost.core.model.clock import logical
 
 Look = Callable[..., list[tuple[Any, ...]]]
 """Runs SQL on a connection of its own, commits, and returns all rows."""

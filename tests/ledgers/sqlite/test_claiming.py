@@ -8,10 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fencepost.core import ClaimRequest, Job, NewJob, Receipt, Settlement, Stamps
-from fencepost.core.inputs import text_sha256
-from fencepost.core.ledgers.sqlite import SqliteLedger, claiming
+from fencepost.core import (
+    ClaimRequest,
+    Job,
+    NewJob,
+    Receipt,
+    Settlement,
+    Stamps,
+)
+from fencepost.core.ledgers.sqlite import SqliteLedger
+from fencepost.core.ledgers.sqlite import claim as claiming
 from fencepost.core.ledgers.sqlite.database import statements
+from fencepost.core.model.inputs import text_sha256
 
 Look = Callable[..., list[tuple[Any, ...]]]
 

@@ -347,7 +347,7 @@ def test_a_fork_that_python_was_not_told_of_is_refused(
 KILLED = """
 import sys
 from fencepost.core import NewJob, Receipt, Settlement, open_ledger
-from fencepost.core.inputs import text_sha256
+from fencepost.core.model.inputs import text_sha256
 
 ledger = open_ledger(sys.argv[1])
 print("ready", flush=True)

@@ -27,9 +27,9 @@ from fencepost.core import (
     Unsupported,
     open_ledger,
 )
-from fencepost.core.copying import copy_ledger
-from fencepost.core.inputs import text_sha256
 from fencepost.core.ledgers.sqlite import SqliteLedger
+from fencepost.core.ledgers.transfer import copy_ledger
+from fencepost.core.model.inputs import text_sha256
 
 Kinds = tuple[str, str]
 DIRECTORY, SQLITE = "store", "jobs.db"

@@ -6,7 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from fencepost.core import IdentityConflict, LedgerCorrupt, NewJob, Stamps
+from fencepost.core import (
+    IdentityConflict,
+    LedgerCorrupt,
+    NewJob,
+    Stamps,
+)
 from fencepost.core.ledgers.sqlite import SqliteLedger
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

@@ -7,7 +7,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from fencepost.core import IdentityConflict, InvalidInput, LedgerBusy, LedgerSealed, NewJob
+from fencepost.core import (
+    IdentityConflict,
+    InvalidInput,
+    LedgerBusy,
+    LedgerSealed,
+    NewJob,
+)
 from fencepost.core.ledgers.sqlite import SqliteLedger
 
 Open = Callable[..., SqliteLedger]

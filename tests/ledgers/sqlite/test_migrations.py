@@ -13,7 +13,12 @@ from typing import Any
 import pytest
 from fencepost.core import LedgerVersion, NewJob
 from fencepost.core.ledgers.sqlite import SqliteLedger
-from fencepost.core.ledgers.sqlite.migrations import FOLDER, migrate, migrations, schema_version
+from fencepost.core.ledgers.sqlite.migrations import (
+    FOLDER,
+    migrate,
+    migrations,
+    schema_version,
+)
 
 SECOND = """
 -- A later version: a column is appended, and filled from what is there.

@@ -17,8 +17,8 @@ from fencepost.core import (
     Settled,
     Settlement,
 )
-from fencepost.core.inputs import text_sha256
 from fencepost.core.ledgers.sqlite import SqliteLedger
+from fencepost.core.model.inputs import text_sha256
 
 Look = Callable[..., list[tuple[Any, ...]]]
 DIGEST = text_sha256("text")

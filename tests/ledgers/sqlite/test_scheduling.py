@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fencepost.core import InvalidInput, LedgerFailed, NewJob, Schedule, Stamps
+from fencepost.core import (
+    InvalidInput,
+    LedgerFailed,
+    NewJob,
+    Schedule,
+    Stamps,
+)
 from fencepost.core.ledgers.sqlite import SqliteLedger
 
 Open = Callable[..., SqliteLedger]

@@ -3,7 +3,12 @@
 import json
 
 import pytest
-from fencepost.plugins import Applied, NotApplied, Reject, Retry
+from fencepost.plugins import (
+    Applied,
+    NotApplied,
+    Reject,
+    Retry,
+)
 from fencepost.plugins.testing import make_request
 from fencepost_bank import Transfers, order
 from fencepost_bank.bank import Bank

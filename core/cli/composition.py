@@ -1,0 +1,80 @@
+"""Putting the parts together: configuration, plugins with their settings, and effects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from ..config import Config
+from ..errors import PluginError
+from ..model.effect import Effect
+from .ui.output import warn
+
+if TYPE_CHECKING:
+    from ...plugins.manager import Plugins
+
+
+class Effects:
+    """The plugins of one command, and the effects chosen from them with the settings that the user gave.
+
+    While it is open no log line shows a secret; at its end the effects are closed.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        settings: Sequence[str] | None,
+        modules: Sequence[str] | None,
+        blocked: Sequence[str] | None,
+        wanted: Sequence[str] | None = None,
+    ) -> None:
+        from ...plugins import settings as plugin_settings
+        from ...plugins.manager import Plugins
+
+        only = wanted[0] if wanted and len(wanted) == 1 else None
+        self.plugins: Plugins = Plugins.load(blocked=tuple(blocked or ()), modules=tuple(modules or ()))
+        origin = str(config.path) if config.path else ""
+        in_file = plugin_settings.from_table(config.effects, origin=origin)
+        in_options = plugin_settings.from_options(settings or (), effect=only)
+        for name in in_options:
+            self.plugins.find(name)
+        for name in in_file:
+            if not self.plugins.has(name):  # the file may be shared with machines that have it
+                warn(f"{origin} [effects.{name}]: no effect of that name is installed here")
+        self._while_open = ExitStack()
+        self._settings = plugin_settings.merged(in_file, in_options)
+
+    def __enter__(self) -> Self:
+        self._while_open.enter_context(self.plugins.redactor.cleaning_logs())
+        self._while_open.callback(self.plugins.close)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._while_open.close()
+
+    def choose(self, name: str) -> Effect:
+        """The effect of that name with its settings; EffectNotFound or PluginError where that cannot be."""
+        return self.plugins.choose(name, self._settings.get(name))
+
+    def choose_all(self) -> dict[str, Effect]:
+        """Every effect that is installed and needs no setting that is missing.
+
+        One that is set up wrongly is an error if the user has given it settings, and is left out if not.
+        """
+        from ...plugins.settings import NotConfigured
+
+        chosen = {}
+        for name in self.plugins.effect_names():
+            try:
+                chosen[name] = self.choose(name)
+            except PluginError as error:
+                if name in self._settings:
+                    raise
+                if not isinstance(error, NotConfigured):
+                    warn(f"the effect {name!r} is left out: {error}")
+        return chosen

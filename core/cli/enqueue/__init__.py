@@ -1,0 +1,1 @@
+"""``fencepost enqueue``: a document of records, or JSON Lines, becomes jobs."""

@@ -1,0 +1,212 @@
+"""``fencepost enqueue``: a document of records becomes jobs, all of them or none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+from ...model.job import DEFAULT_EFFECT, DEFAULT_QUEUE
+from ..ui import options
+
+if TYPE_CHECKING:
+    from ...model.inputs import NewJob
+    from .template import Template
+
+
+def enqueue(
+    input: Annotated[
+        str,
+        typer.Option(
+            "--input",
+            metavar="FILE",
+            help="A JSON array of {id, text}; or JSON Lines, in a file that ends in .jsonl; - is stdin.",
+        ),
+    ],
+    lines: Annotated[
+        bool,
+        typer.Option(
+            "--lines", help="JSON Lines: one {id, text} a line, any number of them; SQL ledgers only."
+        ),
+    ] = False,
+    store: options.Store = None,
+    queue: Annotated[
+        str, typer.Option(metavar="NAME", help="The lane that workers can choose.")
+    ] = DEFAULT_QUEUE,
+    effect: Annotated[
+        str, typer.Option(metavar="NAME", help="The plugin effect that does the work.")
+    ] = DEFAULT_EFFECT,
+    priority: Annotated[int, typer.Option(metavar="N", help="Larger goes first.")] = 0,
+    run_at: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(metavar="WHEN", help="Not before this: ISO 8601 (2026-12-31T06:00Z), or epoch ms."),
+    ] = None,
+    delay: Annotated[
+        Optional[float],  # noqa: UP045
+        typer.Option(metavar="SECONDS", help="Not before so long from now; wins over --run-at."),
+    ] = None,
+    expires_in: Annotated[
+        Optional[float],  # noqa: UP045
+        typer.Option(metavar="SECONDS", help="Bury what is not completed so long from now."),
+    ] = None,
+    visibility_timeout: options.VisibilityTimeout = None,
+    max_attempts: options.MaxAttempts = None,
+    backoff_base: options.BackoffBase = None,
+    dead_letter_retention: options.DeadLetterRetention = None,
+    now_ms: options.NowMs = -1,
+    set_: options.Set = None,
+    plugin: options.Plugin = None,
+    no_plugin: options.NoPlugin = None,
+    config: options.Config = None,
+) -> None:
+    """Store jobs, durably; the same records again change nothing.
+
+    A JSON array is stored whole or not at all. JSON Lines are stored a thousand at a time: where that ends midway,
+    the same command again goes on from there. How many lines were new is said, too: one that stands twice is so once.
+
+    Example: fencepost enqueue --store jobs.db --input jobs.json --queue mail --max-attempts 5
+    """
+    from ...config import load
+    from ...errors import InvalidInput
+    from ...model.inputs import check_seconds
+    from ...model.job import Stamps
+    from ..composition import Effects
+    from ..ui.output import documents_only, print_document
+    from .lines import SUFFIX
+    from .template import (
+        Template,
+        instant_ms,
+        stamps_for,
+        text_check,
+    )
+
+    if expires_in == 0:
+        raise InvalidInput("--expires-in is 0, it must be more than 0: such a job could never run")
+    configured = load(config)
+    template = Template(
+        queue=queue,
+        effect=effect,
+        priority=priority,
+        run_at_ms=None if run_at is None else instant_ms(run_at, "--run-at"),
+        delay_s=check_seconds(delay, "--delay"),
+        expires_in_s=check_seconds(expires_in, "--expires-in"),
+        stamps=stamps_for(
+            configured, queue, Stamps(visibility_timeout, max_attempts, backoff_base, dead_letter_retention)
+        ),
+    )
+    store_all = _store_lines if lines or input.endswith(SUFFIX) else _store_document
+    with documents_only() as out:
+        with Effects(
+            configured, settings=set_, modules=plugin, blocked=no_plugin, wanted=[effect]
+        ) as effects:
+            told, location = store_all(
+                input,
+                configured.store if store is None else store,
+                template,
+                check=text_check(effects, effect),
+                stored=effects.plugins.observers.job_enqueued,
+                now_ms=options.logical_or_none(now_ms),
+            )
+        print_document({**told, "store": location}, out)
+
+
+def _store_document(
+    input: str,
+    store: str,
+    template: Template,
+    *,
+    check: Callable[[str], None],
+    stored: Callable[[NewJob, bool], None],
+    now_ms: int | None,
+) -> tuple[dict[str, int], str]:
+    """One request; everything is checked before the store is opened: a refused request makes none."""
+    from ...errors import InvalidInput
+    from ...ledgers.open import open_ledger
+    from ...model.clock import wall_ms
+    from ...model.inputs import check_request, parse_request
+
+    inputs = parse_request(_read(input), what=_called(input))
+    clock_ms = wall_ms() if now_ms is None else now_ms
+    template.check(clock_ms)
+    try:
+        request = check_request(template.jobs(inputs, clock_ms))
+    except InvalidInput as error:
+        raise type(error)(f"{_called(input)}: {error}") from error
+    for item in inputs:
+        check(item.text)
+    with open_ledger(store) as ledger:
+        if now_ms is None and template.is_relative:
+            # What is relative counts from the ledger's clock, which for PostgreSQL is not this machine's.
+            request = check_request(template.jobs(inputs, ledger.now_ms()))
+        answers = ledger.enqueue(request, now_ms=now_ms)
+        for job, answer in zip(request, answers, strict=True):
+            stored(job, answer.created)
+        return {"enqueued_or_already_present": len(answers)}, ledger.location
+
+
+def _store_lines(
+    input: str,
+    store: str,
+    template: Template,
+    *,
+    check: Callable[[str], None],
+    stored: Callable[[NewJob, bool], None],
+    now_ms: int | None,
+) -> tuple[dict[str, int], str]:
+    """Request after request; the first one is read and checked before the store is opened."""
+    from itertools import chain
+
+    from ...errors import InvalidInput, Unsupported
+    from ...ledgers.open import capabilities_of, open_ledger
+    from ...model.clock import wall_ms
+    from ...model.inputs import check_request
+    from ..ui.progress import progress
+    from .lines import (
+        enqueue_lines,
+        opened,
+        requests,
+        size_of,
+    )
+
+    if not capabilities_of(store).has_line_enqueue:
+        raise Unsupported(
+            f"{store}: JSON Lines need an SQL ledger (--store jobs.db, or postgresql://…); a folder takes a JSON array"
+        )
+    with opened(input) as stream:
+        walk = requests(stream, what=_called(input), check=check)
+        first = next(walk, None)
+        if first is None:
+            raise InvalidInput(f"{_called(input)}: holds no records")
+        check_request(
+            template.jobs([line.input for line in first.lines], wall_ms() if now_ms is None else now_ms)
+        )
+        size = size_of(stream)
+        with progress("enqueueing", total=size) as tell, open_ledger(store) as ledger:
+            done = enqueue_lines(
+                ledger,
+                chain([first], walk),
+                template,
+                what=_called(input),
+                now_ms=now_ms,
+                stored=stored,
+                tell=lambda count: tell(count if size is None else stream.tell(), f"{count:,} records"),
+            )
+            told = {
+                "enqueued_or_already_present": done.records,
+                "enqueued": done.new,
+                "already_present": done.records - done.new,
+            }
+            return told, ledger.location
+
+
+def _called(input: str) -> str:
+    return "stdin" if input == "-" else input
+
+
+def _read(name: str) -> bytes:
+    from ...model.documents import MAX_DOCUMENT_BYTES
+    from .lines import opened
+
+    with opened(name) as stream:
+        return stream.read(MAX_DOCUMENT_BYTES + 1)

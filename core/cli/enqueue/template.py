@@ -1,0 +1,95 @@
+"""What the options of ``enqueue`` say of every job that it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from ...config import Config
+from ...model import policy
+from ...model.inputs import Input, NewJob, check_job
+from ...model.job import Stamps
+from ..composition import Effects
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A job but for its id and its text; relative times are seconds from whatever "now" will be."""
+
+    queue: str
+    effect: str
+    priority: int
+    run_at_ms: int | None
+    delay_s: float | None
+    expires_in_s: float | None
+    stamps: Stamps
+
+    @property
+    def is_relative(self) -> bool:
+        """Whether the jobs depend on when they are made."""
+        return self.delay_s is not None or self.expires_in_s is not None
+
+    def check(self, now_ms: int) -> None:
+        """Raise InvalidInput for an option that no record could have; the message names no record."""
+        check_job(self.jobs([Input("a", "")], now_ms)[0])
+
+    def jobs(self, inputs: Iterable[Input], now_ms: int) -> list[NewJob]:
+        """The jobs of these inputs, not yet checked."""
+        run_at_ms = policy.run_at(now_ms, delay_s=self.delay_s, run_at_ms=self.run_at_ms)
+        expires_at_ms = policy.expires_at(now_ms, expires_in_s=self.expires_in_s)
+        return [
+            NewJob(
+                item.id,
+                item.text,
+                queue=self.queue,
+                effect=self.effect,
+                priority=self.priority,
+                run_at_ms=run_at_ms,
+                expires_at_ms=expires_at_ms,
+                stamps=self.stamps,
+            )
+            for item in inputs
+        ]
+
+
+def instant_ms(text: str, what: str) -> int:
+    """An instant in ISO 8601 with its time zone, or in milliseconds since the epoch; ``what`` names the option.
+
+    Raises:
+        InvalidInput: it is neither.
+    """
+    from datetime import datetime
+
+    from ...errors import InvalidInput
+
+    if text.isascii() and text.isdigit():
+        if len(text) == len("20261231") and text[:2] in ("19", "20"):  # milliseconds of an afternoon in 1970?
+            raise InvalidInput(f"{what} {text!r}: for a day write {text[:4]}-{text[4:6]}-{text[6:]}T00:00Z")
+        return int(text)
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InvalidInput(f"{what} {text!r}: neither ISO 8601 nor milliseconds since the epoch") from error
+    if when.tzinfo is None:
+        example = when.isoformat(timespec="auto" if when.second or when.microsecond else "minutes")
+        raise InvalidInput(f"{what} {text!r}: name the time zone, for example {example}Z")
+    return round(when.timestamp() * 1_000)
+
+
+def text_check(effects: Effects, effect: str) -> Callable[[str], None]:
+    """What the effect has to say of a text before it is stored; says itself where it cannot be asked."""
+    from ...errors import EffectNotFound, PluginError
+    from ..ui.output import warn
+
+    try:
+        return effects.choose(effect).validate
+    except EffectNotFound:
+        warn(f"no effect {effect!r} is installed here; the jobs wait for a worker that has it")
+    except PluginError as error:
+        warn(f"the texts are not checked by the effect {effect!r}: {error}")
+    return lambda text: None
+
+
+def stamps_for(config: Config, queue: str, stamps: Stamps) -> Stamps:
+    """The stamps given, and where there is none that of the queue in ``fencepost.toml``."""
+    return policy.with_defaults(stamps, config.stamps_of(queue))

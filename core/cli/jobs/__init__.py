@@ -1,0 +1,1 @@
+"""``fencepost jobs`` and ``fencepost dead``: look for jobs, understand one, and decide about it."""

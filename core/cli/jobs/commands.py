@@ -1,0 +1,190 @@
+"""``fencepost jobs``: look for jobs, understand one, cancel it, decide a held one."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..ui import options
+from . import selection as selecting
+
+if TYPE_CHECKING:
+    from ...model.job import Decision
+
+app = typer.Typer(
+    name="jobs",
+    help="Look for jobs, see why one has not run, cancel one, decide a held one.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+class StateName(StrEnum):
+    """The states, as ``--state`` takes them."""
+
+    queued = "queued"
+    running = "running"
+    completed = "completed"
+    dead = "dead"
+    held = "held"
+
+
+Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="The jobs, by their ids.")]
+Id = Annotated[str, typer.Argument(metavar="ID", help="The job, by its id.")]
+
+
+@app.command("list")
+def list_jobs(
+    store: options.Store = None,
+    state: Annotated[list[StateName] | None, typer.Option(help="Only in this state. Repeatable.")] = None,
+    queue: selecting.Queue = None,
+    effect: selecting.Effect = None,
+    error: selecting.ErrorText = None,
+    older_than: selecting.OlderThan = None,
+    newer_than: selecting.NewerThan = None,
+    min_attempts: selecting.MinAttempts = None,
+    max_attempts: selecting.MaxAttempts = None,
+    after: selecting.After = None,
+    limit: selecting.Limit = 100,
+    as_json: options.Json = False,
+    now_ms: options.NowMs = -1,
+    config: options.Config = None,
+) -> None:
+    """Show the jobs that fit, in order of enqueue, a page at a time.
+
+    Example: fencepost jobs list --store jobs.db --state queued --queue mail --min-attempts 2 --error Timeout
+    """
+    from ..ui.store import instant, open_existing
+
+    filters = selecting.Filters(queue, effect, error, older_than, newer_than, min_attempts, max_attempts)
+    with open_existing(store, config, now_ms) as ledger:
+        at_ms = instant(ledger, now_ms)
+        chosen = filters.on(ledger, at_ms, states=None if state is None else [one.value for one in state])
+        selecting.print_page(ledger, chosen.page(ledger, after=after, limit=limit), at_ms, as_json=as_json)
+
+
+@app.command()
+def show(
+    id: Id,
+    store: options.Store = None,
+    text: Annotated[bool, typer.Option("--text", help="Also print the text of the input.")] = False,
+    as_json: options.Json = False,
+    now_ms: options.NowMs = -1,
+    config: options.Config = None,
+) -> None:
+    """Show all of a job: why it stands where it does, what happens next and when, its input, its receipt.
+
+    Example: fencepost jobs show order-17 --store jobs.db
+    """
+    from ..ui.output import for_a_program, print_document
+    from ..ui.store import instant, open_existing
+    from .detail import document, look
+
+    with open_existing(store, config, now_ms) as ledger:
+        seen = look(ledger, id, instant(ledger, now_ms))
+    if for_a_program(as_json):
+        print_document(document(seen, store=store, with_text=text))
+    else:
+        from ..ui.render import draw_job
+
+        draw_job(seen, store=store, with_text=text)
+
+
+@app.command()
+def cancel(
+    ids: Ids,
+    store: options.Store = None,
+    actor: options.Actor = None,
+    reason: options.Reason = None,
+    as_json: options.Json = False,
+    now_ms: options.NowMs = -1,
+    config: options.Config = None,
+) -> None:
+    """Bury jobs that are queued or running; what a worker still does with one is refused.
+
+    The effect of a running job may be under way: cancelling does not undo it.
+
+    Example: fencepost jobs cancel order-17 order-18 --store jobs.db --reason "the customer withdrew"
+    """
+    from ..ui.store import actor_or_user, open_existing
+    from .actions import act, report
+
+    who = actor_or_user(actor)
+    with open_existing(store, config, now_ms) as ledger:
+        done = act(
+            ledger,
+            ids,
+            lambda id: ledger.cancel(id, actor=who, reason=reason, now_ms=options.logical_or_none(now_ms)),
+            verb="cancel",
+            fits="queued or running",
+        )
+    report(done, "cancel", as_json=as_json)
+
+
+@app.command()
+def resolve(
+    id: Id,
+    applied: Annotated[
+        str | None,
+        typer.Option(
+            metavar="JSON", help="It was applied: this object is what the effect did, for the receipt."
+        ),
+    ] = None,
+    adopt_receipt: Annotated[
+        bool, typer.Option("--adopt-receipt", help="It was applied: the receipt that is there says so.")
+    ] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="It was not applied: try it again.")] = False,
+    fail: Annotated[bool, typer.Option("--fail", help="Give it up: it is dead.")] = False,
+    store: options.Store = None,
+    actor: options.Actor = None,
+    reason: options.Reason = None,
+    as_json: options.Json = False,
+    now_ms: options.NowMs = -1,
+    config: options.Config = None,
+) -> None:
+    """Decide a held job: nobody but a person can know whether its effect was applied.
+
+    Example: fencepost jobs resolve order-17 --applied '{"charge": "ch_1"}' --reason "seen at the bank"
+    """
+    from ...errors import InvalidInput
+    from ..ui.store import actor_or_user, open_existing
+    from .actions import act, report
+
+    chosen = [applied is not None, adopt_receipt, retry, fail]
+    if sum(chosen) != 1:
+        raise InvalidInput(
+            "say what became of it with exactly one of --applied JSON, --adopt-receipt, --retry and --fail"
+        )
+    decision: Decision = "retry" if retry else "fail" if fail else "applied"
+    outcome = None if applied is None else _outcome(applied)
+    who = actor_or_user(actor)
+    with open_existing(store, config, now_ms) as ledger:
+        done = act(
+            ledger,
+            [id],
+            lambda id: ledger.resolve(
+                id,
+                decision=decision,
+                outcome=outcome,
+                actor=who,
+                reason=reason,
+                now_ms=options.logical_or_none(now_ms),
+            ),
+            verb="resolve",
+            fits="held",
+        )
+    report(done, "resolve", as_json=as_json)
+
+
+def _outcome(text: str) -> dict[str, Any]:
+    from ...errors import InvalidInput
+    from ...model.documents import parse
+    from ...model.receipts import check_outcome
+
+    try:
+        return check_outcome(parse(text.encode("utf-8", "surrogateescape"), what="--applied"))
+    except InvalidInput as error:
+        example = '--applied \'{"charge": "ch_1"}\''
+        raise type(error)(f"{error}; say what the effect did, for example {example}") from error

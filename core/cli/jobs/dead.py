@@ -1,0 +1,140 @@
+"""``fencepost dead``: what to do with jobs that will not be tried again."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ..ui import options
+from . import selection as selecting
+
+app = typer.Typer(
+    name="dead",
+    help="List the dead jobs, give them a new life, or forget them.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+Ids = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[ID]...", help="These dead jobs; or choose many with --queue and more."),
+]
+
+
+@app.command("list")
+def list_dead(
+    store: options.Store = None,
+    queue: selecting.Queue = None,
+    effect: selecting.Effect = None,
+    error: selecting.ErrorText = None,
+    older_than: selecting.OlderThan = None,
+    newer_than: selecting.NewerThan = None,
+    min_attempts: selecting.MinAttempts = None,
+    max_attempts: selecting.MaxAttempts = None,
+    after: selecting.After = None,
+    limit: selecting.Limit = 100,
+    as_json: options.Json = False,
+    now_ms: options.NowMs = -1,
+    config: options.Config = None,
+) -> None:
+    """Show the dead jobs that fit, in order of enqueue, a page at a time.
+
+    Example: fencepost dead list --store jobs.db --queue mail --error Timeout --newer-than 2h
+    """
+    from ...model.job import DEAD
+    from ..ui.store import instant, open_existing
+
+    filters = selecting.Filters(queue, effect, error, older_than, newer_than, min_attempts, max_attempts)
+    with open_existing(store, config, now_ms) as ledger:
+        at_ms = instant(ledger, now_ms)
+        chosen = filters.on(ledger, at_ms, states=[DEAD])
+        selecting.print_page(ledger, chosen.page(ledger, after=after, limit=limit), at_ms, as_json=as_json)
+
+
+@app.command()
+def redrive(
+    ids: Ids = None,
+    store: options.Store = None,
+    queue: selecting.Queue = None,
+    effect: selecting.Effect = None,
+    error: selecting.ErrorText = None,
+    older_than: selecting.OlderThan = None,
+    newer_than: selecting.NewerThan = None,
+    min_attempts: selecting.MinAttempts = None,
+    max_attempts: selecting.MaxAttempts = None,
+    dry_run: options.DryRun = False,
+    yes: options.Yes = False,
+    actor: options.Actor = None,
+    reason: options.Reason = None,
+    as_json: options.Json = False,
+    now_ms: options.NowMs = -1,
+    config: options.Config = None,
+) -> None:
+    """Queue dead jobs again, with no attempts used; one whose outcome nobody knows is held instead.
+
+    By ids, or all of one queue that fit the filters: then look with --dry-run first.
+
+    Example: fencepost dead redrive --store jobs.db --queue mail --error Timeout --dry-run
+    """
+    from ..ui.store import actor_or_user, instant, open_existing
+    from . import bulk
+
+    filters = selecting.Filters(queue, effect, error, older_than, newer_than, min_attempts, max_attempts)
+    who = actor_or_user(actor)
+    with open_existing(store, config, now_ms) as ledger:
+        bulk.move_dead(
+            ledger,
+            lambda id: ledger.redrive(id, actor=who, reason=reason, now_ms=options.logical_or_none(now_ms)),
+            ids or [],
+            filters,
+            now_ms=instant(ledger, now_ms),
+            verb="redrive",
+            dry_run=dry_run,
+            yes=yes,
+            as_json=as_json,
+        )
+
+
+@app.command()
+def purge(
+    ids: Ids = None,
+    store: options.Store = None,
+    queue: selecting.Queue = None,
+    effect: selecting.Effect = None,
+    error: selecting.ErrorText = None,
+    older_than: selecting.OlderThan = None,
+    newer_than: selecting.NewerThan = None,
+    min_attempts: selecting.MinAttempts = None,
+    max_attempts: selecting.MaxAttempts = None,
+    dry_run: options.DryRun = False,
+    yes: options.Yes = False,
+    actor: options.Actor = None,
+    reason: options.Reason = None,
+    as_json: options.Json = False,
+    now_ms: options.NowMs = -1,
+    config: options.Config = None,
+) -> None:
+    """Forget dead jobs now, whatever their retention; their ids stay bound to their texts.
+
+    By ids, or all of one queue that fit the filters: then look with --dry-run first.
+
+    Example: fencepost dead purge --store jobs.db --queue mail --older-than 30d --dry-run
+    """
+    from ..ui.store import actor_or_user, instant, open_existing
+    from . import bulk
+
+    filters = selecting.Filters(queue, effect, error, older_than, newer_than, min_attempts, max_attempts)
+    who = actor_or_user(actor)
+    with open_existing(store, config, now_ms) as ledger:
+        bulk.move_dead(
+            ledger,
+            lambda id: ledger.purge(id, actor=who, reason=reason, now_ms=options.logical_or_none(now_ms)),
+            ids or [],
+            filters,
+            now_ms=instant(ledger, now_ms),
+            verb="purge",
+            dry_run=dry_run,
+            yes=yes,
+            as_json=as_json,
+        )

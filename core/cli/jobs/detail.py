@@ -1,0 +1,137 @@
+"""All of one job, gathered from a ledger, and as the document of ``jobs show``."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ...model.explain import (
+    Advice,
+    Explanation,
+    Surroundings,
+    explain,
+)
+
+if TYPE_CHECKING:
+    from ...ledgers.protocol import Ledger
+    from ...model.inputs import Input
+    from ...model.job import Job
+    from ...model.receipts import Receipt
+    from ...model.records import AuditEntry
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A job and what belongs to it, as of one look."""
+
+    job: Job
+    now_ms: int
+    input: Input | None
+    receipt: Receipt | None
+    audit: list[AuditEntry]
+    explanation: Explanation
+    location: str
+
+
+def look(ledger: Ledger, id: str, now_ms: int) -> Seen:
+    """Gather it.
+
+    Raises:
+        InvalidInput: there is no such job; the message says what is known of the id.
+    """
+    from ...errors import InvalidInput, LedgerCorrupt
+    from ...model.inputs import check_name
+    from ...model.job import QUEUED, RUNNING
+    from .actions import unknown
+
+    job = ledger.get_job(check_name(id, "id"))
+    if job is None:
+        raise InvalidInput(unknown(ledger, id))
+    try:
+        found = ledger.read_inputs([id]).get(id)
+    except LedgerCorrupt:  # the very thing that the explanation has to say
+        found = None
+    receipt = ledger.receipts([id]).get(id)
+    paused = ledger.capabilities.has_schedules and job.queue in ledger.paused()
+    around = Surroundings(
+        now_ms,
+        has_input=found is not None,
+        has_receipt=receipt is not None,
+        paused=paused,
+        pause_said=_last_pause(ledger, job.queue, now_ms) if paused else None,
+        sealed_for=ledger.sealed_for(),
+        copying_from=ledger.copying_from(),
+        running_beside=_running_beside(ledger, job, now_ms) if job.state in (QUEUED, RUNNING) else 0,
+        installed=job.state != QUEUED or _installed(job.effect),
+    )
+    return Seen(job, now_ms, found, receipt, ledger.audit(id=id), explain(job, around), ledger.location)
+
+
+def document(seen: Seen, *, store: str | None, with_text: bool) -> dict[str, Any]:
+    """What a program gets."""
+    from dataclasses import asdict
+
+    from ...model.fields import whole
+
+    told = seen.explanation
+    return {
+        "schema_version": 1,
+        "job": whole(seen.job),
+        "why": told.why,
+        "next": told.next,
+        "next_at_ms": told.next_at_ms,
+        "advice": [
+            {"what": advice.what, "command": command(advice, seen, store=store)} for advice in told.advice
+        ],
+        "input": input_document(seen, with_text=with_text),
+        "receipt": None if seen.receipt is None else seen.receipt.document(),
+        "audit": [asdict(entry) for entry in seen.audit],
+    }
+
+
+def input_document(seen: Seen, *, with_text: bool) -> dict[str, Any] | None:
+    """The input's size and digest; its text only where asked, for it may be private or long."""
+    if seen.input is None:
+        return None
+    size = len(seen.input.text.encode("utf-8"))
+    shown: dict[str, Any] = {"bytes": size, "sha256": seen.input.sha256}
+    return shown | {"text": seen.input.text} if with_text else shown
+
+
+def command(advice: Advice, seen: Seen, *, store: str | None) -> str | None:
+    """The command with the store that the person named; a URL without its password, for this is shown."""
+    if advice.command is None or store is None or "--store" in advice.command or "plugins" in advice.command:
+        return advice.command
+    return f"{advice.command} --store {shlex.quote(seen.location if '://' in store else store)}"
+
+
+def _running_beside(ledger: Ledger, job: Job, now_ms: int) -> int:
+    """How many others are being worked on, up to a page: whose lease has ended shows no worker."""
+    from ...model.job import RUNNING, lapsed
+
+    running = ledger.jobs(states=[RUNNING], queue=job.queue, effect=job.effect).jobs
+    return sum(one.id != job.id and not lapsed(one, now_ms) for one in running)
+
+
+def _last_pause(ledger: Ledger, queue: str, now_ms: int) -> str | None:
+    """Who paused the queue, when and why, as the audit says."""
+    from ...model.durations import relative
+
+    pauses = [entry for entry in ledger.audit(id=queue) if entry.action == "pause"]
+    if not pauses:
+        return None
+    last = pauses[-1]
+    by = f"by {last.actor} " if last.actor else ""
+    return f"{by}{relative(last.at_ms, now_ms)}" + (f": {last.reason}" if last.reason else "")
+
+
+def _installed(effect: str) -> bool:
+    from ....plugins.manager import Plugins
+    from ...model.job import DEFAULT_EFFECT
+    from ..ui.output import documents_only
+
+    if effect == DEFAULT_EFFECT:
+        return True  # it ships with the program: to load every plugin for it would be slow
+    with documents_only():
+        return effect in Plugins.load(tolerant=True).effect_names()

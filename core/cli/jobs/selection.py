@@ -1,0 +1,131 @@
+"""Choosing jobs by what holds of them, and printing a page of those chosen: what ``jobs`` and ``dead`` share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from ...model.query import JobFilter
+
+if TYPE_CHECKING:
+    from ...ledgers.protocol import Ledger
+    from ...model.job import Job, State
+    from ...model.records import Page
+
+MAX_SHOWN: Final = 10_000
+CHUNK: Final = 1_000
+
+Queue = Annotated[str | None, typer.Option("--queue", metavar="NAME", help="Only of this queue.")]
+Effect = Annotated[str | None, typer.Option("--effect", metavar="NAME", help="Only of this effect.")]
+ErrorText = Annotated[
+    str | None,
+    typer.Option("--error", metavar="TEXT", help="Only with this in the last error, letter for letter."),
+]
+OlderThan = Annotated[
+    str | None,
+    typer.Option(metavar="SPAN", help="Only those enqueued (dead ones: died) longer ago: 90s, 15m, 2h, 7d."),
+]
+NewerThan = Annotated[
+    str | None, typer.Option(metavar="SPAN", help="Only those enqueued (dead ones: died) since so long ago.")
+]
+MinAttempts = Annotated[
+    int | None, typer.Option(metavar="N", min=0, help="Only with so many attempts or more.")
+]
+MaxAttempts = Annotated[
+    int | None, typer.Option(metavar="N", min=0, help="Only with so many attempts or fewer.")
+]
+After = Annotated[
+    str | None, typer.Option(metavar="CURSOR", help="Go on where the page before ended: its `next`.")
+]
+Limit = Annotated[int, typer.Option(metavar="N", min=1, max=MAX_SHOWN, help="How many to show.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """The filters as a person gave them."""
+
+    queue: str | None
+    effect: str | None
+    error: str | None
+    older_than: str | None
+    newer_than: str | None
+    min_attempts: int | None
+    max_attempts: int | None
+
+    def on(self, ledger: Ledger, now_ms: int, *, states: Sequence[State] | None) -> Selection:
+        """What they mean at this instant, on this ledger.
+
+        Raises:
+            InvalidInput: a name or a span is none.
+            Unsupported: they ask for an age, and the ledger does not keep the time of enqueue.
+        """
+        from ...errors import Unsupported
+        from ...model.durations import parse_span
+        from ...model.inputs import check_name
+        from ...model.job import DEAD
+
+        for name, what in ((self.queue, "queue"), (self.effect, "effect")):
+            if name is not None:
+                check_name(name, what)
+        newer, older = self.newer_than, self.older_than
+        where = JobFilter(
+            error=self.error,
+            min_attempts=self.min_attempts,
+            max_attempts=self.max_attempts,
+            born_from_ms=None if newer is None else now_ms - parse_span(newer, "--newer-than"),
+            born_until_ms=None if older is None else now_ms - parse_span(older, "--older-than"),
+        )
+        if where.asks_for_age and not ledger.capabilities.keeps_enqueue_time and states != [DEAD]:
+            raise Unsupported(
+                f"{ledger.location}: a ledger of this kind does not keep when a job was enqueued, so only dead jobs "
+                "have an age (--state dead); an SQL ledger keeps it (--store jobs.db)"
+            )
+        return Selection(states, self.queue, self.effect, where)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The jobs that a command is about."""
+
+    states: Sequence[State] | None
+    queue: str | None
+    effect: str | None
+    where: JobFilter
+
+    def page(self, ledger: Ledger, *, after: str | None, limit: int) -> Page:
+        """One page of them."""
+        return ledger.jobs(
+            states=self.states,
+            queue=self.queue,
+            effect=self.effect,
+            where=self.where,
+            after=after,
+            limit=limit,
+        )
+
+    def all(self, ledger: Ledger) -> Iterator[Job]:
+        """Every one, page after page."""
+        after = None
+        while True:
+            page = self.page(ledger, after=after, limit=CHUNK)
+            yield from page.jobs
+            if (after := page.next) is None:
+                return
+
+
+def print_page(ledger: Ledger, page: Page, now_ms: int, *, as_json: bool) -> None:
+    """The jobs of a page, for a program or for a person."""
+    from ..ui.output import for_a_program, print_document
+
+    if for_a_program(as_json):
+        from ...model.fields import whole
+
+        print_document({"schema_version": 1, "jobs": [whole(job) for job in page.jobs], "next": page.next})
+        return
+    from ..ui.render import draw_jobs
+
+    paused = ledger.paused() if ledger.capabilities.has_schedules else []
+    draw_jobs(page, now_ms, paused=paused)

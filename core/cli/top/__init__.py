@@ -1,0 +1,1 @@
+"""``fencepost top``: a ledger at work, live."""

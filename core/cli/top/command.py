@@ -1,0 +1,83 @@
+"""``fencepost top``: a ledger at work, live."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..ui import options
+
+if TYPE_CHECKING:
+    from .snapshot import Glance, Looker
+
+
+def top(
+    store: options.Store = None,
+    interval: Annotated[
+        float, typer.Option(min=0.1, max=3_600, metavar="SECONDS", help="How often to look.")
+    ] = 2.0,
+    once: Annotated[bool, typer.Option("--once", help="Look once, and leave it on the screen.")] = False,
+    as_json: options.Json = False,
+    now_ms: options.NowMs = -1,
+    config: options.Config = None,
+) -> None:
+    """Watch a ledger at work: queues and their rates, running jobs and what is left of their leases, the last deaths.
+
+    On a terminal until q is pressed; elsewhere it is one look, as JSON. A large ledger is counted less often, so that
+    looking takes no more than a tenth of the time.
+
+    Example: fencepost top --store jobs.db --interval 1
+    """
+    from ..ui.output import for_a_program, print_document
+    from ..ui.store import open_existing
+    from .snapshot import Looker, document
+
+    with open_existing(store, config, now_ms) as ledger:
+        looker = Looker(ledger, now_ms=options.logical_or_none(now_ms))
+        first = looker.look()
+        if for_a_program(as_json):
+            print_document(document(first))
+        elif once:
+            _print_once(first)
+        else:
+            _live(looker, first, interval)
+
+
+def _print_once(glance: Glance) -> None:
+    import shutil
+
+    from ..ui.tables import console
+    from .view import draw
+
+    width, height = shutil.get_terminal_size()
+    lines = draw(console(width=width), glance, width=width, height=height)[:-1]
+    while lines and not lines[-1].strip():
+        lines.pop()
+    print("\n".join(lines))
+
+
+def _live(looker: Looker, glance: Glance, interval_s: float) -> None:
+    import time
+
+    from ...errors import LedgerError
+    from ..ui.tables import console
+    from .screen import Screen
+    from .view import draw
+
+    with Screen() as screen:
+        next_s = time.monotonic() + interval_s
+        while not screen.ended:
+            width, height = screen.size
+            screen.show(draw(console(width=width), glance, width=width, height=height))
+            keys = screen.wait(max(0.0, next_s - time.monotonic()))
+            if "q" in keys or "Q" in keys:
+                return
+            if time.monotonic() >= next_s:
+                try:
+                    glance = looker.look()
+                except LedgerError as error:
+                    # A ledger that is away for a while is what one wants to watch.
+                    glance = replace(glance, fault=str(error))
+                next_s = time.monotonic() + interval_s

@@ -1,0 +1,1 @@
+"""What commands share: options, tables, output, progress, and the store that they open."""

@@ -1,0 +1,1 @@
+"""``fencepost worker``: a worker as a process."""

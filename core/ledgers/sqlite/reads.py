@@ -1,0 +1,99 @@
+"""What is read: jobs, pages, counts, inputs, and when a claim is next worth while."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+
+from ...errors import LedgerCorrupt
+from ...model.inputs import Input
+from ...model.job import (
+    COMPLETED,
+    DEAD,
+    HELD,
+    QUEUED,
+    RUNNING,
+    STATES,
+    Job,
+    State,
+)
+from ...model.query import ALL_JOBS, JobFilter
+from ...model.records import Page
+from ..rows import job_of
+from ..sql.reads import cursor_key
+from .arrays import text_array
+from .claim import lanes, open_lanes
+from .transaction import Transaction
+
+
+def read_inputs(transaction: Transaction, ids: Iterable[str]) -> dict[str, Input]:
+    """The inputs that are there.
+
+    Raises:
+        LedgerCorrupt: the input of a job is missing.
+    """
+    wanted = list(ids)
+    found = {id: Input(id, text) for id, text in transaction.rows("inputs", {"ids": text_array(wanted)})}
+    if missing := [id for id in wanted if id not in found]:
+        bare = transaction.value("job_without_input", {"ids": text_array(missing)})
+        if bare is not None:
+            raise LedgerCorrupt(
+                f"{transaction.path}: the job {bare!r} has no input; restore the ledger from a back-up"
+            )
+    return found
+
+
+def get_job(transaction: Transaction, id: str) -> Job | None:
+    """The job under that id, wherever it is."""
+    row = transaction.row("jobs_of", {"ids": text_array([id])})
+    return None if row is None else job_of(row)
+
+
+def jobs(
+    transaction: Transaction,
+    *,
+    states: Sequence[State] | None = None,
+    queue: str | None = None,
+    effect: str | None = None,
+    where: JobFilter = ALL_JOBS,
+    after: str | None,
+    limit: int,
+) -> Page:
+    """A page in order of enqueue; the cursor is the key of its last job."""
+    wanted = STATES if states is None else states
+    bounds = {
+        "after": cursor_key(after),
+        "states": text_array(wanted),
+        "queue": queue,
+        "effect": effect,
+        "limit": limit + 1,
+    }
+    if where == ALL_JOBS:
+        found = transaction.rows("keys", bounds | {"scan": QUEUED in wanted or COMPLETED in wanted})
+    else:
+        found = transaction.rows("keys_where", bounds | asdict(where))
+    keys = [key for (key,) in found[:limit]]
+    rows = transaction.rows("jobs_at", {"keys": json.dumps(keys)})
+    return Page([job_of(row) for row in rows], str(keys[-1]) if len(found) > limit else None)
+
+
+def counts(transaction: Transaction, queue: str | None) -> dict[State, int]:
+    """A count for each state, 0 included."""
+    if queue is not None:
+        found: dict[State, int] = dict.fromkeys(STATES, 0)
+        found.update(transaction.rows("counts_of_queue", {"queue": queue}))
+        return found
+    ((live, queued, running, held, dead),) = transaction.rows("counts")
+    completed = live - queued - running - held
+    return {QUEUED: queued, RUNNING: running, COMPLETED: completed, DEAD: dead, HELD: held}
+
+
+def next_due_ms(
+    transaction: Transaction, queues: Sequence[str] | None, effects: Sequence[str] | None
+) -> int | None:
+    """When a claim of these could next find something to settle or, in queues that are not paused, to pick."""
+    served = lanes(transaction, queues, effects)
+    bounds = {"lanes": json.dumps(served), "open_lanes": json.dumps(open_lanes(transaction, served))}
+    due_ms: int | None = transaction.value("next_due", bounds)
+    return due_ms

@@ -1,0 +1,55 @@
+"""Spans and instants in plain words, and back: ``90s`` in an option, "in 2 min" on a screen."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Final
+
+from ..errors import InvalidInput
+from .inputs import MAX_INT
+
+_UNITS_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_SPAN: Final = re.compile(r"(\d{1,16})(ms|s|m|h|d)", re.ASCII)
+_STEPS: Final = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000))
+
+FIRST_WALL_MS: Final = 946_684_800_000
+"""The year 2000. An instant before it comes from a logical clock, not from a calendar."""
+
+
+def parse_span(text: str, what: str) -> int:
+    """The milliseconds of ``250ms``, ``90s``, ``15m``, ``2h`` or ``7d``; ``what`` names it in the error."""
+    match = _SPAN.fullmatch(text)
+    value_ms = int(match[1]) * _UNITS_MS[match[2]] if match else MAX_INT + 1
+    if value_ms > MAX_INT:
+        raise InvalidInput(
+            f"{what} {text!r:.40}: must be a whole number and one unit of ms, s, m, h or d, for example 15m"
+        )
+    return value_ms
+
+
+def words(span_ms: int) -> str:
+    """A span as people say it, in its two largest units at most: 250 ms, 12 s, 3 min, 2 h 5 min, 4 d."""
+    if span_ms < 1_000:
+        return f"{span_ms} ms"
+    place, (name, size_ms) = next(step for step in enumerate(_STEPS) if span_ms >= step[1][1])
+    whole, rest_ms = divmod(span_ms, size_ms)
+    if name == "s" or whole >= 10:
+        return f"{whole} {name}"
+    smaller, smaller_ms = _STEPS[place + 1]
+    rest = rest_ms // smaller_ms
+    return f"{whole} {name} {rest} {smaller}" if rest else f"{whole} {name}"
+
+
+def relative(at_ms: int, now_ms: int) -> str:
+    """An instant as seen from now: "in 12 s", "3 min ago", "now"."""
+    if at_ms == now_ms:
+        return "now"
+    return f"in {words(at_ms - now_ms)}" if at_ms > now_ms else f"{words(now_ms - at_ms)} ago"
+
+
+def calendar(at_ms: int) -> str:
+    """An instant as a date in UTC; one of a logical clock stays a number."""
+    if not FIRST_WALL_MS <= at_ms < 253_402_300_800_000:
+        return f"{at_ms} ms"
+    return datetime.fromtimestamp(at_ms // 1_000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

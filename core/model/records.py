@@ -1,0 +1,118 @@
+"""What the ledger's verbs take and answer with, beside jobs, inputs and receipts.
+
+What a verb only answers with is a named tuple, not a dataclass: its class is made in a fifth of the time, which every
+command waits for when it starts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from .inputs import Input
+from .job import DEFAULT_EFFECT, DEFAULT_QUEUE, NO_STAMPS, Job, Stamps
+from .receipts import Receipt
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """In what kinds of ledgers differ; everything else is the same for all of them."""
+
+    has_schedules: bool
+    """Schedules and pauses."""
+    can_join_transaction: bool
+    """``enqueue(connection=)`` joins the caller's own transaction."""
+    keeps_enqueue_time: bool
+    """Without it the time of enqueue counts as 0 in the order of claims."""
+    keeps_claim_details: bool
+    """Claimant, claimed_at and completed_at, and first_claimed_at of jobs of the default effect."""
+    has_line_enqueue: bool
+    """Takes JSON Lines of any length."""
+
+
+class Enqueued(NamedTuple):
+    """What became of one record; ``created`` False: the same job was there already."""
+
+    id: str
+    created: bool
+
+
+class Page(NamedTuple):
+    """Some jobs, in order of enqueue, and the cursor of the next page (None: that was the last)."""
+
+    jobs: list[Job]
+    next: str | None
+
+
+class Swept(NamedTuple):
+    """How many jobs a sweep buried because they had expired, and purged because their retention had ended."""
+
+    expired: int
+    purged: int
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A job that is enqueued again and again: ``every`` is ``@every N(s|m|h|d)``."""
+
+    name: str
+    every: str
+    text: str
+    queue: str = DEFAULT_QUEUE
+    effect: str = DEFAULT_EFFECT
+    priority: int = 0
+    expires_s: float | None = None
+    """Each fired job expires this long after its boundary."""
+    stamps: Stamps = NO_STAMPS
+    next_ms: int | None = None
+    """The next boundary; None before the schedule is registered."""
+
+
+class Fire(NamedTuple):
+    """One boundary of one schedule. ``created`` False: its id was already bound."""
+
+    schedule: str
+    id: str
+    boundary_ms: int
+    created: bool
+    error: str | None = None
+    """Why the schedule cannot fire (a stored spec that is not understood); other schedules still do."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """One manual action, recorded with the action itself."""
+
+    at_ms: int
+    action: str
+    """cancel, redrive, resolve, purge, pause, resume, seal, or what became of a copy: copy-begin, copy-end."""
+    id: str
+    """The job's id; of a pause or resume the queue's name; of a seal the destination, of a copy the source."""
+    actor: str | None
+    reason: str | None
+    from_state: str | None = None
+    to_state: str | None = None
+    version: int | None = None
+    """The job's version after the action."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """All that a ledger keeps of one id, for moving ledgers between kinds.
+
+    ``job`` is None for a purged id (``purged_version`` is then its last version) and for an input that waits
+    for its job.
+    """
+
+    id: str
+    job: Job | None
+    purged_version: int | None
+    input: Input | None
+    receipt: Receipt | None
+
+
+class Export(NamedTuple):
+    """Some rows in order of enqueue (ids without a job last), and the cursor of the next ones."""
+
+    rows: list[Row]
+    next: str | None

@@ -1,0 +1,1 @@
+"""The worker: claims jobs, has effects applied to them, and settles what has finished."""

@@ -1,0 +1,254 @@
+"""One attempt at one claimed job: look for the receipt, else apply the effect, and say what is to follow.
+
+    receipt there?  yes: check it, reuse it
+                    no:  local   apply
+                         keyed   renew the lease, apply
+                         probed  renew the lease, ask the receiver (but on the first claim), apply on its no
+                         once    renew the lease, record the start, apply
+
+Nothing here moves the job: the verdict says which move the worker is to ask for.
+"""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from time import monotonic
+from typing import Final, NamedTuple, TypeAlias
+
+from ..errors import (
+    FencepostError,
+    Hold,
+    LeaseLost,
+    Reject,
+    Retry,
+)
+from ..model.documents import JSON
+from ..model.effect import (
+    Applied,
+    Effect,
+    EffectRequest,
+    Unknown,
+)
+from ..model.inputs import Input
+from ..model.job import DEFAULT_EFFECT, Job
+from ..model.receipts import Receipt, conflict, own_outcome
+from ..model.texts import storable
+
+RETRY_S: Final = 0.2
+MAX_FRAMES: Final = 12
+"""How much of a traceback an error keeps: the innermost frames, where the effect is."""
+_OURS: Final = re.compile(r"(fencepost\.(core|plugins)|pluggy)(\.|$)")
+"""Modules whose frames say nothing about an effect."""
+
+
+class Finished(NamedTuple):
+    """Publish the receipt and complete. ``reused``: this attempt applied nothing."""
+
+    receipt: Receipt
+    reused: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Try again: after ``after_s``, or after the usual backoff where it is None."""
+
+    error: str
+    after_s: float | None = None
+    unknown: bool = False
+    """Whether it was applied is not known: after the last attempt the job is held, not dead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """Dead at once."""
+
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parked:
+    """Held for an operator."""
+
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A promise is broken; no retry can mend that."""
+
+    error: FencepostError
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The lease is gone; nothing is reported."""
+
+
+Verdict: TypeAlias = Finished | Failed | Rejected | Parked | Broken | Lost
+
+
+class Attempt:
+    """A claimed job in the hands of a worker. Instants are ``time.monotonic()`` seconds."""
+
+    __slots__ = (
+        "begun",
+        "deadline",
+        "effect",
+        "input",
+        "job",
+        "lease_s",
+        "lost",
+        "next_beat",
+        "request",
+        "started",
+        "stored",
+    )
+
+    def __init__(self, job: Job, effect: Effect, *, lease_s: float, claim_sent: float) -> None:
+        self.job = job
+        self.effect = effect
+        self.lease_s = lease_s
+        # From before the claim was sent: by this clock the lease never seems longer than it is.
+        self.deadline = claim_sent + lease_s
+        self.next_beat = claim_sent + lease_s / 3
+        self.started = 0.0
+        self.input: Input | None = None
+        self.stored: Receipt | None = None
+        self.request: EffectRequest | None = None
+        self.lost = False
+        self.begun = False
+
+    def lose(self) -> None:
+        """The lease is gone, or given up: tell the effect."""
+        self.lost = True
+        if self.request is not None:
+            self.request.lose()
+
+    @property
+    def retry_s(self) -> float:
+        """How soon a heartbeat that did not reach the ledger is sent again."""
+        return min(RETRY_S, self.lease_s / 10)
+
+    def has_waited(self, of_lease: float) -> bool:
+        """Whether such a part of the lease has gone by since the claim was sent or last renewed."""
+        return monotonic() >= self.deadline - (1 - of_lease) * self.lease_s
+
+    def extended(self, sent: float) -> None:
+        """The lease was renewed by a heartbeat that was sent at ``sent``."""
+        self.deadline = sent + self.lease_s
+        self.next_beat = sent + self.lease_s / 3
+        if self.request is not None:
+            self.request.deadline = self.deadline
+
+
+def perform(attempt: Attempt, renew: Renew) -> Verdict:
+    """Make the attempt.
+
+    ``renew(attempt)`` extends its lease and raises LeaseLost where that is refused; ``renew.begin(attempt)``
+    records the start of a ``once`` effect.
+    """
+    job, effect, found = attempt.job, attempt.effect, attempt.input
+    assert found is not None, "the input is read before the attempt is made"
+    if attempt.stored is not None:
+        return examine(job, found, attempt.stored, effect)
+    delivery = effect.info.delivery
+    asking = False
+    try:
+        if effect.pure:
+            return Finished(receipt_of(job, found.sha256, effect, effect.outcome(found.text)), reused=False)
+        assert attempt.request is not None, "an acting effect is asked with a request"
+        if delivery != "local":
+            renew(attempt)
+        if delivery == "probed" and job.version > 1:
+            asking = True
+            answer = effect.reconcile(attempt.request)
+            asking = False
+            if isinstance(answer, Applied):
+                return Finished(
+                    receipt_of(job, attempt.request.input_sha256, effect, answer.outcome), reused=True
+                )
+            if isinstance(answer, Unknown):
+                return Failed(f"outcome unknown: {answer.reason}", unknown=True)
+        if delivery == "once":
+            renew.begin(attempt)
+            attempt.begun = True
+        outcome = effect.apply(attempt.request)
+        return Finished(receipt_of(job, attempt.request.input_sha256, effect, outcome), reused=False)
+    except LeaseLost:
+        attempt.lose()
+        return Lost()
+    except Retry as signal:
+        return Failed(describe(signal), after_s=signal.after_s, unknown=asking)
+    except Reject as signal:
+        # A receiver that could not be asked leaves it unknown whether the effect was applied.
+        return Failed(describe(signal), unknown=True) if asking else Rejected(describe(signal))
+    except Hold as signal:
+        return Parked(describe(signal))
+    except BaseException as error:  # noqa: BLE001 - whatever an author's code raises is a failed attempt
+        if attempt.begun:
+            return Parked(f"outcome unknown: {describe(error)}")
+        return Failed(describe(error), unknown=asking)
+
+
+class Renew:
+    """How ``perform`` reaches the ledger; the worker has the only implementation."""
+
+    def __call__(self, attempt: Attempt) -> None:
+        """Extend the lease; raises LeaseLost where that is refused."""
+        raise NotImplementedError
+
+    def begin(self, attempt: Attempt) -> None:
+        """Record the start; raises LeaseLost where that is refused."""
+        raise NotImplementedError
+
+
+def receipt_of(job: Job, digest: str, effect: Effect, outcome: Mapping[str, JSON]) -> Receipt:
+    """The receipt of an outcome. The default effect's carries neither its name nor a version."""
+    version = None if job.effect == DEFAULT_EFFECT else effect.info.version
+    return Receipt(job.id, digest, own_outcome(outcome), job.effect, version)
+
+
+def examine(job: Job, found: Input, stored: Receipt, effect: Effect) -> Verdict:
+    """Check a receipt that is there: it must be this job's, and a pure effect must still say the same.
+
+    An acting effect's receipt stands: of two executions that race, the first one wins.
+    """
+    version = None if job.effect == DEFAULT_EFFECT else effect.info.version
+    stored_version = None if job.effect == DEFAULT_EFFECT else stored.effect_version
+    expected = Receipt(job.id, found.sha256, stored.outcome, job.effect, stored_version)
+    if not stored.same_as(expected):
+        return Broken(conflict(stored, expected))
+    if not effect.pure or stored.effect_version != version:
+        return Finished(stored, reused=True)
+    try:
+        again = receipt_of(job, expected.input_sha256, effect, effect.outcome(found.text))
+    except BaseException as error:  # noqa: BLE001 - whatever an author's code raises is a failed attempt
+        return Failed(describe(error))
+    return Finished(stored, reused=True) if stored.same_as(again) else Broken(conflict(stored, again))
+
+
+def describe(error: BaseException) -> str:
+    """The error for people: type and message, then the effect's innermost frames; storable everywhere.
+
+    The innermost comes first, so that a ledger that keeps less of an error loses the outermost.
+    """
+    if isinstance(error, (Retry, Reject, Hold)):
+        return storable(str(error))
+    head = f"{type(error).__name__}: {_message(error)}"
+    walked = list(traceback.walk_tb(error.__traceback__))
+    if isinstance(error, FencepostError) or not walked:
+        return storable(head)
+    # Where nothing but ours is left, the fault is ours, and our frames are what is wanted.
+    theirs = [step for step in walked if not _OURS.match(step[0].f_globals.get("__name__") or "")] or walked
+    frames = traceback.StackSummary.extract(iter(theirs[: -MAX_FRAMES - 1 : -1])).format()
+    return storable(f"{head}\n\nTraceback (innermost first):\n{''.join(frames)}".rstrip())
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - an exception whose own __str__ fails must not hide that it happened
+        return "(its message could not be read)"

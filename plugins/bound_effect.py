@@ -1,0 +1,151 @@
+"""One chosen effect: its hooks bound once, wrapped by the middleware, and kept apart from all other effects."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+from pluggy import PluginManager
+
+from ..core.errors import FencepostError, InvalidInput, PluginError
+from ..core.model.documents import JSON
+from ..core.model.effect import (
+    Applied,
+    EffectInfo,
+    EffectRequest,
+    NotApplied,
+    Reconciled,
+    Unknown,
+)
+from . import hookspecs
+from .redact import Redactor
+from .rules import FAULTS, NAMESPACE, Hooks
+from .settings import Settings, resolve, secrets_of
+
+_log = logging.getLogger("fencepost.plugins")
+
+
+def bind(plugin: object, *, around: Sequence[object] = ()) -> PluginManager:
+    """A plugin manager with this plugin and the middleware ``around`` it, and nobody else.
+
+    So no effect can ever answer for another, and none pays for the others' being there.
+
+    Raises:
+        PluginError: a hook takes an argument that there is not.
+    """
+    manager = PluginManager("fencepost")
+    manager.add_hookspecs(hookspecs)
+    try:
+        manager.register(plugin, "effect")
+        for place, middleware in enumerate(around):
+            manager.register(middleware, f"middleware {place}")
+    except Exception as error:  # pluggy's own error, or whatever a plugin's attributes raise when looked at
+        raise PluginError(" ".join(str(error).split())) from error
+    return manager
+
+
+class ChosenEffect:
+    """What a worker calls: see ``fencepost.core.effect.Effect``."""
+
+    def __init__(
+        self,
+        plugin: object,
+        info: EffectInfo,
+        hooks: Hooks,
+        *,
+        given: Settings,
+        environ: Mapping[str, str],
+        middleware: Sequence[object] = (),
+        secrets: Redactor,
+    ) -> None:
+        """``secrets`` is told those of this effect before any of its code runs that knows them."""
+        self.info = info
+        self.pure = "effect_outcome" in hooks.implemented
+        settings = resolve(info, given, environ, pure=self.pure)
+        self.namespace: str = settings.get(NAMESPACE) or ""
+        own_secrets = secrets_of(info, settings)
+        self.redactor = Redactor(own_secrets)
+        secrets.learn(own_secrets)
+        self._has_secrets = bool(self.redactor)
+        self._hooks = bind(plugin, around=middleware).hook
+        self._open = True
+        try:
+            self._hooks.effect_configure(settings=settings, info=info)
+        except FAULTS as error:  # the user is told whose it is
+            cause = self.redactor.error(error)
+            detail = str(cause) if isinstance(cause, FencepostError) else f"{type(cause).__name__}: {cause}"
+            raise PluginError(f"the effect {info.name!r} cannot be set up: {detail}") from cause
+
+    def __repr__(self) -> str:
+        return f"ChosenEffect({self.info.name!r})"
+
+    def validate(self, text: str) -> None:
+        """Refuse a text at enqueue.
+
+        Raises:
+            InvalidInput: the effect says that it can never apply this text.
+            PluginError: the effect's validation is itself at fault.
+        """
+        try:
+            self._hooks.effect_validate(text=text, info=self.info)
+        except FAULTS as error:  # a refusal is told apart from a fault
+            cause = self.redactor.error(error)
+            if isinstance(cause, FencepostError):
+                raise cause from None
+            if isinstance(cause, ValueError):
+                raise InvalidInput(f"the effect {self.info.name!r} refuses the text: {cause}") from cause
+            raise PluginError(
+                f"effect_validate of the effect {self.info.name!r} failed: {type(cause).__name__}: {cause}"
+            ) from cause
+
+    def outcome(self, text: str) -> Mapping[str, JSON]:
+        """The outcome of a pure effect; what the effect raises is passed on."""
+        return cast(Mapping[str, JSON], self._guarded(self._hooks.effect_outcome, text=text))
+
+    def apply(self, request: EffectRequest) -> Mapping[str, JSON]:
+        """Do the work; what the effect raises is passed on, without secrets."""
+        return cast(Mapping[str, JSON], self._guarded(self._hooks.effect_apply, request=request))
+
+    def reconcile(self, request: EffectRequest) -> Reconciled:
+        """Ask the receiver.
+
+        Raises:
+            PluginError: the effect answered with something else than Applied, NotApplied or Unknown.
+        """
+        answer = self._guarded(self._hooks.effect_reconcile, request=request)
+        if isinstance(answer, Applied):
+            return Applied(self.redactor.value(answer.outcome)) if self._has_secrets else answer
+        if isinstance(answer, Unknown):
+            return Unknown(self.redactor.value(answer.reason)) if self._has_secrets else answer
+        if isinstance(answer, NotApplied):
+            return answer
+        raise PluginError(
+            f"effect_reconcile of the effect {self.info.name!r} returned {type(answer).__name__}; it must "
+            "return Applied(outcome), NotApplied() or Unknown(reason)"
+        )
+
+    def close(self) -> None:
+        """Let the effect let go of what it holds open, once."""
+        if not self._open:
+            return
+        self._open = False
+        try:
+            self._hooks.effect_close()
+        except FAULTS as error:  # the work is done, nothing may undo it now
+            cause = self.redactor.error(error)
+            _log.warning("effect_close of the effect %r failed", self.info.name, exc_info=cause)
+
+    def _guarded(self, call: Callable[..., Any], **arguments: Any) -> Any:
+        if not self._has_secrets:
+            return call(**arguments, info=self.info)
+        request = arguments.get("request")
+        if isinstance(request, EffectRequest):
+            request.log = self.redactor.log(request.log)
+        try:
+            return self.redactor.value(call(**arguments, info=self.info))
+        except BaseException as error:
+            cause = self.redactor.error(error)
+            if cause is error:
+                raise
+            raise cause from None
