@@ -45,7 +45,7 @@ def bind(plugin: object, *, around: Sequence[object] = ()) -> PluginManager:
     return manager
 
 
-class ChosenEffect:
+class BoundEffect:
     """What a worker calls: see ``fencepost.core.effect.Effect``."""
 
     def __init__(
@@ -78,7 +78,7 @@ class ChosenEffect:
             raise PluginError(f"the effect {info.name!r} cannot be set up: {detail}") from cause
 
     def __repr__(self) -> str:
-        return f"ChosenEffect({self.info.name!r})"
+        return f"BoundEffect({self.info.name!r})"
 
     def validate(self, text: str) -> None:
         """Refuse a text at enqueue.

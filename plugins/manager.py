@@ -12,7 +12,7 @@ from typing import Final, Literal
 from ..core.errors import EffectNotFound, PluginError
 from ..core.model.effect import Effect, EffectInfo
 from . import discovery
-from .bound_effect import ChosenEffect, bind
+from .bound_effect import BoundEffect, bind
 from .discovery import Found
 from .observers import Observers
 from .redact import Redactor
@@ -61,7 +61,7 @@ class Plugins:
         self._environ = environ
         self.redactor = Redactor()
         """Hides the secrets of every effect that was chosen, or was to be: for logs and tracebacks."""
-        self._chosen: dict[str, tuple[Settings, ChosenEffect]] = {}
+        self._chosen: dict[str, tuple[Settings, BoundEffect]] = {}
         self._middleware = [
             one.plugin for one in self._good() if one.hooks and one.hooks.wrapped and not one.info
         ]
@@ -130,7 +130,7 @@ class Plugins:
         one = self.find(name)
         assert one.info is not None
         assert one.hooks is not None
-        effect = ChosenEffect(
+        effect = BoundEffect(
             one.plugin,
             one.info,
             one.hooks,

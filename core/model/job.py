@@ -34,7 +34,7 @@ FAILED_BY_OPERATOR: Final = "resolved as failed"
 MAX_CLAIM: Final = 10_000
 """How many jobs one claim takes at most."""
 
-SETTLE_LIMIT: Final = 1_000
+REAP_LIMIT: Final = 1_000
 """How many jobs one claim settles at most, so that a backlog of lapsed jobs never makes one claim long."""
 
 
@@ -171,7 +171,7 @@ class ClaimRequest:
 # -- What holds of a job at an instant ---------------------------------------------------------------------
 
 
-def holds(job: Job, version: int, now_ms: int) -> bool:
+def lease_valid(job: Job, version: int, now_ms: int) -> bool:
     """The validity predicate, the same for every move of a holder: running, same fence, inside the lease."""
     return job.state == RUNNING and job.version == version and now_ms < job.lease_until_ms
 
@@ -236,19 +236,19 @@ def claim(job: Job, request: ClaimRequest, *, now_ms: int) -> Job | None:
 
 def begin(job: Job, version: int, *, now_ms: int) -> Job | None:
     """The attempt of a ``once`` effect starts: from here on a lost lease means that the outcome is unknown."""
-    return job._replace(started_at_ms=now_ms) if holds(job, version, now_ms) else None
+    return job._replace(started_at_ms=now_ms) if lease_valid(job, version, now_ms) else None
 
 
 def heartbeat(job: Job, version: int, *, now_ms: int, extend_ms: int) -> Job | None:
     """Move the end of the lease to ``extend_ms`` from now; never to an earlier instant."""
-    if not holds(job, version, now_ms):
+    if not lease_valid(job, version, now_ms):
         return None
     return job._replace(lease_until_ms=max(job.lease_until_ms, now_ms + extend_ms))
 
 
 def complete(job: Job, version: int, *, now_ms: int) -> Job | None:
     """The work is done. Whether there is a receipt is not looked at: the worker's order guarantees it."""
-    if not holds(job, version, now_ms):
+    if not lease_valid(job, version, now_ms):
         return None
     return job._replace(state=COMPLETED, lease_until_ms=0, completed_at_ms=now_ms)
 
@@ -264,7 +264,7 @@ def retry(
     exhausted_error: str = EXHAUSTED,
 ) -> Job | None:
     """The attempt failed: back to the queue for ``run_at_ms``, or dead when that was the last one."""
-    if not holds(job, version, now_ms):
+    if not lease_valid(job, version, now_ms):
         return None
     if job.attempts >= limit_of(job, max_attempts):
         return _dead(job, now_ms=now_ms, error=exhausted_error if error is None else error)
@@ -273,19 +273,19 @@ def retry(
 
 def fail(job: Job, version: int, *, now_ms: int, error: str) -> Job | None:
     """No further attempt can help: dead at once."""
-    return _dead(job, now_ms=now_ms, error=error) if holds(job, version, now_ms) else None
+    return _dead(job, now_ms=now_ms, error=error) if lease_valid(job, version, now_ms) else None
 
 
 def release(job: Job, version: int, *, now_ms: int) -> Job | None:
     """Hand back a job that was not started; its attempt is not counted."""
-    if not holds(job, version, now_ms) or job.started_at_ms is not None:
+    if not lease_valid(job, version, now_ms) or job.started_at_ms is not None:
         return None
     return _left(job, QUEUED)._replace(attempts=job.attempts - 1)
 
 
 def hold(job: Job, version: int, *, now_ms: int, error: str) -> Job | None:
     """Park the job for an operator: its outcome is unknown, or a promise is broken."""
-    return _left(job, HELD)._replace(last_error=error) if holds(job, version, now_ms) else None
+    return _left(job, HELD)._replace(last_error=error) if lease_valid(job, version, now_ms) else None
 
 
 # -- What time does: the settling of a claim, and the sweep ------------------------------------------------
@@ -296,7 +296,7 @@ def expire(job: Job, *, now_ms: int, error: str = EXPIRED) -> Job | None:
     return _dead(job, now_ms=now_ms, error=error) if expired(job, now_ms) else None
 
 
-def settle(job: Job, request: ClaimRequest, *, now_ms: int) -> Job | None:
+def reap(job: Job, request: ClaimRequest, *, now_ms: int) -> Job | None:
     """What a claim does first with a job whose time has passed: expire, lost, exhausted, reclaim.
 
     The first that fits is done. None: nothing has passed.
@@ -313,8 +313,8 @@ def settle(job: Job, request: ClaimRequest, *, now_ms: int) -> Job | None:
     return None
 
 
-def passed_ms(job: Job, now_ms: int) -> int:
-    """When that which ``settle`` acts on fell due; used-up attempts of a queued job count as always due."""
+def reap_due_ms(job: Job, now_ms: int) -> int:
+    """When that which ``reap`` acts on fell due; used-up attempts of a queued job count as always due."""
     if expired(job, now_ms):
         return job.expires_at_ms or 0
     return job.lease_until_ms

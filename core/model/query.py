@@ -16,14 +16,14 @@ class JobFilter:
     """The last error contains this, letter for letter."""
     min_attempts: int | None = None
     max_attempts: int | None = None
-    born_from_ms: int | None = None
+    since_ms: int | None = None
     """Born at this instant or later: a dead job is as old as its death, any other as its enqueue."""
-    born_until_ms: int | None = None
+    until_ms: int | None = None
 
     @property
     def asks_for_age(self) -> bool:
         """Whether the time of enqueue is needed to answer."""
-        return self.born_from_ms is not None or self.born_until_ms is not None
+        return self.since_ms is not None or self.until_ms is not None
 
     def matches(self, job: Job) -> bool:
         """Whether the job is one of them. An age that is not known matches nothing."""
@@ -35,15 +35,15 @@ class JobFilter:
             return False
         if not self.asks_for_age:
             return True
-        born_ms = born(job)
+        from_ms = age_from_ms(job)
         return (
-            born_ms is not None
-            and (self.born_from_ms is None or born_ms >= self.born_from_ms)
-            and (self.born_until_ms is None or born_ms <= self.born_until_ms)
+            from_ms is not None
+            and (self.since_ms is None or from_ms >= self.since_ms)
+            and (self.until_ms is None or from_ms <= self.until_ms)
         )
 
 
-def born(job: Job) -> int | None:
+def age_from_ms(job: Job) -> int | None:
     """From when the age of a job counts; None where the ledger does not keep it."""
     return job.died_at_ms if job.state == DEAD else job.enqueued_at_ms
 

@@ -27,7 +27,7 @@ _GROUPS = (
     "capabilities",
     "claim",
     "enqueue",
-    "holder",
+    "owner",
     "machine",
     "matrix",
     "operator",
@@ -53,42 +53,42 @@ from .base import Contract, NewStore, Store  # noqa: E402
 from .capabilities import CapabilityContract, JoinContract  # noqa: E402
 from .claim import ClaimContract  # noqa: E402
 from .enqueue import EnqueueContract  # noqa: E402
-from .holder import HolderContract  # noqa: E402
 from .matrix import MatrixContract  # noqa: E402
 from .model import ModelLedger  # noqa: E402
 from .model_store import KEEPS_ALL, KEEPS_LITTLE, ModelStore, as_kept  # noqa: E402
 from .operator import OperatorContract  # noqa: E402
+from .owner import OwnerContract  # noqa: E402
 from .pauses import PauseContract  # noqa: E402
-from .queue_counts import OverviewContract  # noqa: E402
+from .queue_counts import QueueCountsContract  # noqa: E402
 from .races import ConcurrencyContract, ProcessContract  # noqa: E402
-from .reads import LookingContract  # noqa: E402
-from .reap import SettlingContract  # noqa: E402
+from .reads import ReadContract  # noqa: E402
+from .reap import ReapContract  # noqa: E402
 from .receipts import ReceiptContract  # noqa: E402
 from .schedules import ScheduleContract  # noqa: E402
 from .sweep import SweepContract  # noqa: E402
-from .transfer import MovingContract  # noqa: E402
+from .transfer import TransferContract  # noqa: E402
 from .wait import WaitContract  # noqa: E402
 
 
 class LedgerContract(
     EnqueueContract,
     ClaimContract,
-    SettlingContract,
-    HolderContract,
+    ReapContract,
+    OwnerContract,
     MatrixContract,
     ReceiptContract,
     ArgumentContract,
     OperatorContract,
     AuditContract,
     SweepContract,
-    LookingContract,
+    ReadContract,
     WaitContract,
-    OverviewContract,
+    QueueCountsContract,
     ScheduleContract,
     PauseContract,
     ConcurrencyContract,
     ProcessContract,
-    MovingContract,
+    TransferContract,
     CapabilityContract,
     JoinContract,
 ):
@@ -105,24 +105,24 @@ __all__ = [
     "ConcurrencyContract",
     "Contract",
     "EnqueueContract",
-    "HolderContract",
     "JoinContract",
     "LedgerContract",
-    "LookingContract",
     "MatrixContract",
     "ModelLedger",
     "ModelStore",
-    "MovingContract",
     "NewStore",
     "OperatorContract",
-    "OverviewContract",
+    "OwnerContract",
     "PauseContract",
     "ProcessContract",
+    "QueueCountsContract",
+    "ReadContract",
+    "ReapContract",
     "ReceiptContract",
     "ScheduleContract",
-    "SettlingContract",
     "Store",
     "SweepContract",
+    "TransferContract",
     "WaitContract",
     "as_kept",
 ]

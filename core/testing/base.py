@@ -86,7 +86,7 @@ def claim(ledger: Ledger, now_ms: int, **options: Any) -> list[Job]:
     return ledger.claim(now_ms=now_ms, **(defaults | options))
 
 
-def settle_passed(ledger: Ledger, now_ms: int, **options: Any) -> None:
+def reap_passed(ledger: Ledger, now_ms: int, **options: Any) -> None:
     """Let a claim settle what has passed. What it takes is a job of its own, which is gone when it returns."""
     decoy = f"decoy-{sum(ledger.counts().values())}"
     enqueue(ledger, decoy, priority=2**31 - 1)

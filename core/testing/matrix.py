@@ -18,7 +18,7 @@ Call = Callable[[Ledger, int], bool]
 Change = Callable[[Job], Job | None]
 """The job after the move, from the job before it; None: it is forgotten."""
 
-HELD_MOVES: Final[dict[str, Call]] = {
+OWNER_MOVES: Final[dict[str, Call]] = {
     "begin": lambda ledger, version: ledger.begin("a", version, now_ms=NOW_MS),
     "heartbeat": lambda ledger, version: ledger.heartbeat("a", version, extend_ms=5_000, now_ms=NOW_MS),
     "complete": lambda ledger, version: ledger.complete("a", version, now_ms=NOW_MS),
@@ -47,7 +47,7 @@ OPERATORS_MOVES: Final[dict[str, Call]] = {
     "resolve fail": lambda ledger, _: ledger.resolve("a", decision="fail", now_ms=NOW_MS),
     "purge": lambda ledger, _: ledger.purge("a", now_ms=NOW_MS),
 }
-MOVES: Final = HELD_MOVES | OPERATORS_MOVES
+MOVES: Final = OWNER_MOVES | OPERATORS_MOVES
 
 LIVE: Final = ("running", "started", "running_expired")
 UNFINISHED: Final = ("queued", "delayed", "expired", "retried", *LIVE, "lapsed", "lapsed_started")
@@ -143,20 +143,20 @@ class MatrixContract(Contract):
         assert len(ledger.audit()) - recorded == (answer and verb in OPERATORS_MOVES)
 
     @pytest.mark.parametrize("situation", SITUATIONS)
-    @pytest.mark.parametrize("verb", HELD_MOVES)
+    @pytest.mark.parametrize("verb", OWNER_MOVES)
     def test_another_fence_never_fits(self, ledger: Ledger, situation: str, verb: str) -> None:
         version = SITUATIONS[situation](ledger)
         before = ledger.get_job("a")
         current = version if before is None else before.version
         for fence in (current - 1, current + 1):
-            assert HELD_MOVES[verb](ledger, fence) is False
+            assert OWNER_MOVES[verb](ledger, fence) is False
             assert ledger.get_job("a") == before
 
-    @pytest.mark.parametrize("verb", HELD_MOVES)
+    @pytest.mark.parametrize("verb", OWNER_MOVES)
     def test_a_refused_settlement_or_move_never_costs_the_receipt(self, ledger: Ledger, verb: str) -> None:
         version = SITUATIONS["running"](ledger)
         ledger.publish(receipt())
-        assert HELD_MOVES[verb](ledger, version + 1) is False
+        assert OWNER_MOVES[verb](ledger, version + 1) is False
         assert ledger.receipts(["a"])["a"].same_as(receipt())
 
     @pytest.mark.parametrize("situation", SITUATIONS)

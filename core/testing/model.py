@@ -50,7 +50,7 @@ class ModelLedger(ModelJobs):
             self._store.closing.refuse("this model")
             at_ms = self._at(now_ms)
             for job in self._store.jobs.values():
-                if rules.holds(job, job.version, at_ms):
+                if rules.lease_valid(job, job.version, at_ms):
                     raise live_lease("this model", job.id)
             self._close(Closing(sealed_for=destination), SEAL, destination, actor, at_ms)
 

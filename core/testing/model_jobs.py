@@ -157,12 +157,12 @@ class ModelJobs:
 
     def _settle_passed(self, request: ClaimRequest, now_ms: int) -> None:
         passed = [
-            (rules.passed_ms(job, now_ms), moved)
+            (rules.reap_due_ms(job, now_ms), moved)
             for job in self._store.jobs.values()
-            if request.serves(job) and (moved := rules.settle(job, request, now_ms=now_ms))
+            if request.serves(job) and (moved := rules.reap(job, request, now_ms=now_ms))
         ]
         passed.sort(key=lambda pair: pair[0])
-        for _, moved in passed[: rules.SETTLE_LIMIT]:
+        for _, moved in passed[: rules.REAP_LIMIT]:
             self._put(moved)
 
     def _pick(self, request: ClaimRequest, now_ms: int) -> list[Job]:

@@ -21,7 +21,7 @@ from .base import (
 )
 
 
-class OverviewContract(Contract):
+class QueueCountsContract(Contract):
     """Searching and summing up, the same on every ledger."""
 
     # -- jobs(where=) --
@@ -70,14 +70,14 @@ class OverviewContract(Contract):
     def test_a_dead_job_is_as_old_as_its_death(
         self, searched: Ledger, from_ms: int | None, until_ms: int | None, found: list[str]
     ) -> None:
-        where = JobFilter(born_from_ms=from_ms, born_until_ms=until_ms)
+        where = JobFilter(since_ms=from_ms, until_ms=until_ms)
         assert ids(searched.jobs(where=where, states=("dead",)).jobs) == found
 
     def test_any_other_job_is_as_old_as_its_enqueue_where_that_is_kept(self, searched: Ledger) -> None:
         kept = searched.capabilities.keeps_enqueue_time
         live: tuple[State, ...] = ("queued", "running")
-        old = searched.jobs(where=JobFilter(born_until_ms=999), states=live).jobs
-        new = searched.jobs(where=JobFilter(born_from_ms=1_000), states=live).jobs
+        old = searched.jobs(where=JobFilter(until_ms=999), states=live).jobs
+        new = searched.jobs(where=JobFilter(since_ms=1_000), states=live).jobs
         assert ids(old) == (["plain"] if kept else [])
         assert ids(new) == (["failed", "running"] if kept else [])
 

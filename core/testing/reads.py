@@ -46,7 +46,7 @@ DUE: dict[str, int | None] = {
 """Of each situation: what is due next."""
 
 
-class LookingContract(Contract):
+class ReadContract(Contract):
     """What can be seen, and in which order."""
 
     # -- get_job --

@@ -6,7 +6,7 @@ import pytest
 
 from ..ledgers.protocol import Ledger
 from ..model.inputs import Input
-from ..model.job import SETTLE_LIMIT, Job, Stamps
+from ..model.job import REAP_LIMIT, Job, Stamps
 from ..model.records import Row
 from .base import (
     LEASE_MS,
@@ -17,14 +17,14 @@ from .base import (
     ids,
     job_of,
     new,
-    settle_passed,
+    reap_passed,
 )
 
 BOUNDARY = [(-1, False), (0, True), (+1, True)]
 """The boundary instant belongs to the next holder."""
 
 
-class SettlingContract(Contract):
+class ReapContract(Contract):
     """What time does to a job, once a claim looks."""
 
     # -- reclaim --
@@ -39,7 +39,7 @@ class SettlingContract(Contract):
     def test_a_reclaimed_job_is_ready_at_once(self, ledger: Ledger) -> None:
         enqueue(ledger, "a", run_at_ms=500)
         claim_one(ledger, 500)
-        settle_passed(ledger, 500 + LEASE_MS)
+        reap_passed(ledger, 500 + LEASE_MS)
         job = job_of(ledger)
         assert (job.state, job.version, job.attempts) == ("queued", 2, 1)
         assert (job.run_at_ms, job.lease_until_ms, job.last_error) == (None, 0, None)
@@ -135,7 +135,7 @@ class SettlingContract(Contract):
             if state == "started":
                 ledger.begin("a", version, now_ms=1)
         before = job_of(ledger)
-        settle_passed(ledger, 500 + offset_ms)
+        reap_passed(ledger, 500 + offset_ms)
         job = job_of(ledger)
         if not passed:
             assert job == before
@@ -214,51 +214,49 @@ class SettlingContract(Contract):
     def test_a_claim_reclaims_a_thousand_leases_at_most_the_first_to_end_in_front(
         self, ledger: Ledger
     ) -> None:
-        names = [f"job-{n}" for n in range(SETTLE_LIMIT + 5)]
+        names = [f"job-{n}" for n in range(REAP_LIMIT + 5)]
         enqueue(ledger, *names)
         last_five = ids(claim(ledger, 0, limit=5, lease_ms=200))
-        claim(ledger, 0, limit=SETTLE_LIMIT, lease_ms=100)
-        settle_passed(ledger, 200)
+        claim(ledger, 0, limit=REAP_LIMIT, lease_ms=100)
+        reap_passed(ledger, 200)
         assert ids(ledger.jobs(states=["running"]).jobs) == last_five
-        assert ledger.counts()["queued"] == SETTLE_LIMIT
-        settle_passed(ledger, 200)
-        assert ledger.counts()["queued"] == SETTLE_LIMIT + 5
+        assert ledger.counts()["queued"] == REAP_LIMIT
+        reap_passed(ledger, 200)
+        assert ledger.counts()["queued"] == REAP_LIMIT + 5
 
     def test_a_claim_expires_a_thousand_jobs_at_most_the_first_to_expire_in_front(
         self, ledger: Ledger
     ) -> None:
-        ledger.enqueue(
-            [new(f"job-{n}", expires_at_ms=200 if n < 5 else 100) for n in range(SETTLE_LIMIT + 5)]
-        )
-        settle_passed(ledger, 200)
+        ledger.enqueue([new(f"job-{n}", expires_at_ms=200 if n < 5 else 100) for n in range(REAP_LIMIT + 5)])
+        reap_passed(ledger, 200)
         assert ids(ledger.jobs(states=["queued"]).jobs) == [f"job-{n}" for n in range(5)]
-        assert ledger.counts()["dead"] == SETTLE_LIMIT
-        settle_passed(ledger, 200)
-        assert ledger.counts()["dead"] == SETTLE_LIMIT + 5
+        assert ledger.counts()["dead"] == REAP_LIMIT
+        reap_passed(ledger, 200)
+        assert ledger.counts()["dead"] == REAP_LIMIT + 5
 
     def test_a_claim_settles_a_thousand_jobs_at_most_of_all_kinds_together(self, ledger: Ledger) -> None:
         """Leases that ended first are settled before expiries that passed later, whatever their number."""
-        half = SETTLE_LIMIT // 2
+        half = REAP_LIMIT // 2
         ledger.enqueue([new(f"late-{n}", expires_at_ms=300) for n in range(half + 5)], now_ms=0)
         ledger.enqueue([new(f"over-{n}", priority=1) for n in range(half)], now_ms=0)
         claim(ledger, 0, limit=half, lease_ms=200)
-        settle_passed(ledger, 300)
+        reap_passed(ledger, 300)
         assert ledger.counts()["running"] == 0
         assert ledger.counts()["dead"] == half
-        settle_passed(ledger, 300)
+        reap_passed(ledger, 300)
         assert ledger.counts()["dead"] == half + 5
 
     def test_used_up_attempts_beyond_the_thousand_are_not_picked_either(self, ledger: Ledger) -> None:
         ledger.import_rows(
             [
                 Row(f"job-{n}", Job(f"job-{n}", version=2, attempts=1), None, Input(f"job-{n}", "x"), None)
-                for n in range(SETTLE_LIMIT + 5)
+                for n in range(REAP_LIMIT + 5)
             ]
         )
         assert claim(ledger, 0, limit=10, max_attempts=1) == []
-        assert ledger.counts()["dead"] == SETTLE_LIMIT
+        assert ledger.counts()["dead"] == REAP_LIMIT
         assert claim(ledger, 0, limit=10, max_attempts=1) == []
-        assert ledger.counts()["dead"] == SETTLE_LIMIT + 5
+        assert ledger.counts()["dead"] == REAP_LIMIT + 5
 
     def test_a_claim_picks_after_it_has_settled(self, ledger: Ledger) -> None:
         enqueue(ledger, "a", priority=1)

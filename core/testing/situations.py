@@ -105,7 +105,7 @@ def dead_started(ledger: Ledger) -> int:
 
 
 def held(ledger: Ledger) -> int:
-    """Parked by its holder, started, with all its stamps."""
+    """Held by its holder, started, with all its stamps."""
     stamps = Stamps(1, 3, 2, 5)
     enqueue(ledger, "a", now_ms=ENQUEUED_MS, stamps=stamps)
     version = claim_one(ledger, CLAIMED_MS).version

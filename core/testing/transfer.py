@@ -125,7 +125,7 @@ HOLDINGS: dict[str, Callable[[Ledger], object]] = {
 """What may be all that a ledger holds."""
 
 
-class MovingContract(Contract):
+class TransferContract(Contract):
     """Export, import, seal, and the copy that comes."""
 
     # -- export --

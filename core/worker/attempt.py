@@ -69,7 +69,7 @@ class Rejected:
 
 
 @dataclass(frozen=True, slots=True)
-class Parked:
+class Held:
     """Held for an operator."""
 
     error: str
@@ -87,7 +87,7 @@ class Lost:
     """The lease is gone; nothing is reported."""
 
 
-Verdict: TypeAlias = Finished | Failed | Rejected | Parked | Broken | Lost
+Verdict: TypeAlias = Finished | Failed | Rejected | Held | Broken | Lost
 
 
 class Attempt:
@@ -186,10 +186,10 @@ def perform(attempt: Attempt, renew: Renew) -> Verdict:
         # A receiver that could not be asked leaves it unknown whether the effect was applied.
         return Failed(describe(signal), unknown=True) if asking else Rejected(describe(signal))
     except Hold as signal:
-        return Parked(describe(signal))
+        return Held(describe(signal))
     except BaseException as error:  # noqa: BLE001 - whatever an author's code raises is a failed attempt
         if attempt.begun:
-            return Parked(f"outcome unknown: {describe(error)}")
+            return Held(f"outcome unknown: {describe(error)}")
         return Failed(describe(error), unknown=asking)
 
 

@@ -36,8 +36,8 @@ from .attempt import (
     Broken,
     Failed,
     Finished,
+    Held,
     Lost,
-    Parked,
     Rejected,
     Verdict,
     examine,
@@ -299,7 +299,7 @@ class Turns:
         elif isinstance(verdict, Rejected):
             moved = self._ledger.fail(job.id, job.version, error=verdict.error, now_ms=options.now_ms)
             self._tell_moved(job, moved, DEAD, verdict.error)
-        elif isinstance(verdict, Parked):
+        elif isinstance(verdict, Held):
             self._park(job, verdict.error)
         elif isinstance(verdict, Failed):
             self._retry(job, verdict)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from fencepost.core import Job, Stamps
-from fencepost.core.cli.top.snapshot import Glance, Line
+from fencepost.core.cli.top.snapshot import Line, Snapshot
 from fencepost.core.cli.top.view import draw
 from fencepost.core.cli.ui.tables import console
 from fencepost.core.model.queue_counts import QueueCounts
@@ -117,7 +117,7 @@ def test_a_busy_ledger_is_drawn_with_rates_as_bars_in_the_room_there_is(columns:
         )
         for n in range(1, 42)
     ]  # fmt: skip
-    glance = Glance(SHOWN_AS, NOW_MS, queues, 4.2, running, deaths)
+    glance = Snapshot(SHOWN_AS, NOW_MS, queues, 4.2, running, deaths)
     lines = draw(console(io.StringIO(), width=columns), glance, width=columns, height=24)
     assert len(lines) == 24
     _compare("top-busy", columns, "\n".join(line.rstrip() for line in lines) + "\n")
@@ -126,7 +126,7 @@ def test_a_busy_ledger_is_drawn_with_rates_as_bars_in_the_room_there_is(columns:
 @pytest.mark.parametrize(("columns", "lines"), [(40, 10), (60, 12), (80, 24), (200, 60)])
 def test_no_screen_is_too_small_for_the_queues(columns: int, lines: int) -> None:
     counts = [QueueCounts(f"queue-{n}", 1, 0, 0, 0, 0, 0, None, 0) for n in range(30)]
-    glance = Glance(SHOWN_AS, NOW_MS, [Line(one, False, None, ()) for one in counts], 0, [], [])
+    glance = Snapshot(SHOWN_AS, NOW_MS, [Line(one, False, None, ()) for one in counts], 0, [], [])
     drawn = draw(console(io.StringIO(), width=columns), glance, width=columns, height=lines)
     assert len(drawn) == lines
     assert "queue-0" in drawn[4]

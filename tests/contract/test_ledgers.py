@@ -18,11 +18,11 @@ class TestClaim(testing.ClaimContract):
     pass
 
 
-class TestSettling(testing.SettlingContract):
+class TestSettling(testing.ReapContract):
     pass
 
 
-class TestHolder(testing.HolderContract):
+class TestHolder(testing.OwnerContract):
     pass
 
 
@@ -46,11 +46,11 @@ class TestSweep(testing.SweepContract):
     pass
 
 
-class TestLooking(testing.LookingContract):
+class TestLooking(testing.ReadContract):
     pass
 
 
-class TestOverview(testing.OverviewContract):
+class TestOverview(testing.QueueCountsContract):
     pass
 
 
@@ -82,7 +82,7 @@ class TestJoining(testing.JoinContract):
     pass
 
 
-class TestMoving(testing.MovingContract):
+class TestMoving(testing.TransferContract):
     pass
 
 

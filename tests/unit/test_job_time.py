@@ -65,7 +65,7 @@ def test_queued_and_running_jobs_expire_even_under_a_live_lease(
     buried = passed and state in ("queued", "running")
     assert rules.expired(job, NOW) is buried
     assert rules.expire(job, now_ms=NOW) == (dead(job, "expired") if buried else None)
-    settled = rules.settle(job, REQUEST, now_ms=NOW)
+    settled = rules.reap(job, REQUEST, now_ms=NOW)
     assert settled == (dead(job, "too late") if buried else None)
 
 
@@ -114,15 +114,15 @@ def test_the_first_that_fits_is_done(
             want = dead(job, "too late")
         elif used_up:
             want = dead(job, "used up")
-    assert rules.settle(job, REQUEST, now_ms=NOW) == want
+    assert rules.reap(job, REQUEST, now_ms=NOW) == want
 
 
 @PASSED
 def test_a_lease_ends_at_its_instant(offset_ms: int, passed: bool) -> None:
     job = FULL._replace(lease_until_ms=NOW + offset_ms)
     assert rules.lapsed(job, NOW) is passed
-    assert rules.holds(job, 7, NOW) is not passed, "the exact complement"
-    assert (rules.settle(job, REQUEST, now_ms=NOW) is not None) is passed
+    assert rules.lease_valid(job, 7, NOW) is not passed, "the exact complement"
+    assert (rules.reap(job, REQUEST, now_ms=NOW) is not None) is passed
 
 
 @pytest.mark.parametrize("state", [state for state in STATES if state != "running"])
@@ -137,17 +137,17 @@ def test_attempts_are_used_up_at_the_jobs_own_limit_else_the_workers(
     state: State, attempts: int, used_up: bool, own: int | None, workers: int
 ) -> None:
     job = FULL._replace(state=state, attempts=attempts, lease_until_ms=0, stamps=Stamps(max_attempts=own))
-    settled = rules.settle(job, replace(REQUEST, max_attempts=workers), now_ms=NOW)
+    settled = rules.reap(job, replace(REQUEST, max_attempts=workers), now_ms=NOW)
     assert (settled is not None and settled.state == "dead") is used_up
 
 
 def test_used_up_attempts_leave_the_last_valid_claim_alone() -> None:
-    assert rules.settle(FULL._replace(attempts=3, lease_until_ms=NOW + 1), REQUEST, now_ms=NOW) is None
+    assert rules.reap(FULL._replace(attempts=3, lease_until_ms=NOW + 1), REQUEST, now_ms=NOW) is None
 
 
 def test_a_queued_job_that_had_started_is_not_lost() -> None:
     """It can be queued and started only if its release or retry was written by another program."""
-    assert rules.settle(FULL._replace(state="queued", started_at_ms=1), REQUEST, now_ms=NOW) is None
+    assert rules.reap(FULL._replace(state="queued", started_at_ms=1), REQUEST, now_ms=NOW) is None
 
 
 def test_errors_of_a_settling_have_their_defaults() -> None:
@@ -159,7 +159,7 @@ def test_errors_of_a_settling_have_their_defaults() -> None:
         "max attempts exceeded": over._replace(attempts=3),
     }
     for error, job in cases.items():
-        settled = rules.settle(job, request, now_ms=NOW)
+        settled = rules.reap(job, request, now_ms=NOW)
         assert settled is not None
         assert settled.last_error == error
 
@@ -175,7 +175,7 @@ def test_what_passed_first_is_settled_first() -> None:
         FULL._replace(id="queued-used-up", state="queued", lease_until_ms=0, attempts=3),
         FULL._replace(id="queued-expired-at-500", state="queued", lease_until_ms=0, expires_at_ms=500),
     ]
-    assert [job.id for job in sorted(jobs, key=lambda job: rules.passed_ms(job, NOW))] == [
+    assert [job.id for job in sorted(jobs, key=lambda job: rules.reap_due_ms(job, NOW))] == [
         "queued-used-up",
         "expired-at-300-and-over-at-950",
         "queued-expired-at-500",
@@ -185,11 +185,11 @@ def test_what_passed_first_is_settled_first() -> None:
 
 
 def test_an_expiry_at_zero_passed_at_zero() -> None:
-    assert rules.passed_ms(FULL._replace(expires_at_ms=0), NOW) == 0
+    assert rules.reap_due_ms(FULL._replace(expires_at_ms=0), NOW) == 0
 
 
 def test_a_claim_settles_a_thousand_jobs_at_most() -> None:
-    assert rules.SETTLE_LIMIT == 1_000
+    assert rules.REAP_LIMIT == 1_000
 
 
 # -- purge ----------------------------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ def made(job: Job) -> Iterator[tuple[str, Job | None]]:
         yield "redrive", moves.redrive(job, now_ms=NOW, has_receipt=has_receipt)
     for decision in ("applied", "retry", "fail"):
         yield "resolve", moves.resolve(job, now_ms=NOW, decision=decision)
-    settled = moves.settle(job, REQUEST, now_ms=NOW)
+    settled = moves.reap(job, REQUEST, now_ms=NOW)
     names = {moves.EXPIRED: "expire", moves.ATTEMPT_LOST: "lost", moves.EXHAUSTED: "exhausted"}
     yield names.get((settled and settled.last_error) or "", "reclaim"), settled
 

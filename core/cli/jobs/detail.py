@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class JobDetail:
     """A job and what belongs to it, as of one look."""
 
     job: Job
@@ -34,7 +34,7 @@ class Seen:
     location: str
 
 
-def look(ledger: Ledger, id: str, now_ms: int) -> Seen:
+def look(ledger: Ledger, id: str, now_ms: int) -> JobDetail:
     """Gather it.
 
     Raises:
@@ -65,10 +65,10 @@ def look(ledger: Ledger, id: str, now_ms: int) -> Seen:
         running_beside=_running_beside(ledger, job, now_ms) if job.state in (QUEUED, RUNNING) else 0,
         installed=job.state != QUEUED or _installed(job.effect),
     )
-    return Seen(job, now_ms, found, receipt, ledger.audit(id=id), explain(job, around), ledger.location)
+    return JobDetail(job, now_ms, found, receipt, ledger.audit(id=id), explain(job, around), ledger.location)
 
 
-def document(seen: Seen, *, store: str | None, with_text: bool) -> dict[str, Any]:
+def document(seen: JobDetail, *, store: str | None, with_text: bool) -> dict[str, Any]:
     """What a program gets."""
     from dataclasses import asdict
 
@@ -90,7 +90,7 @@ def document(seen: Seen, *, store: str | None, with_text: bool) -> dict[str, Any
     }
 
 
-def input_document(seen: Seen, *, with_text: bool) -> dict[str, Any] | None:
+def input_document(seen: JobDetail, *, with_text: bool) -> dict[str, Any] | None:
     """The input's size and digest; its text only where asked, for it may be private or long."""
     if seen.input is None:
         return None
@@ -99,7 +99,7 @@ def input_document(seen: Seen, *, with_text: bool) -> dict[str, Any] | None:
     return shown | {"text": seen.input.text} if with_text else shown
 
 
-def command(advice: Advice, seen: Seen, *, store: str | None) -> str | None:
+def command(advice: Advice, seen: JobDetail, *, store: str | None) -> str | None:
     """The command with the store that the person named; a URL without its password, for this is shown."""
     if advice.command is None or store is None or "--store" in advice.command or "plugins" in advice.command:
         return advice.command

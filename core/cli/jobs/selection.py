@@ -75,8 +75,8 @@ class Filters:
             error=self.error,
             min_attempts=self.min_attempts,
             max_attempts=self.max_attempts,
-            born_from_ms=None if newer is None else now_ms - parse_span(newer, "--newer-than"),
-            born_until_ms=None if older is None else now_ms - parse_span(older, "--older-than"),
+            since_ms=None if newer is None else now_ms - parse_span(newer, "--newer-than"),
+            until_ms=None if older is None else now_ms - parse_span(older, "--older-than"),
         )
         if where.asks_for_age and not ledger.capabilities.keeps_enqueue_time and states != [DEAD]:
             raise Unsupported(

@@ -10,7 +10,7 @@ import typer
 from ..ui import options
 
 if TYPE_CHECKING:
-    from .snapshot import Glance, Looker
+    from .snapshot import Sampler, Snapshot
 
 
 def top(
@@ -32,20 +32,20 @@ def top(
     """
     from ..ui.output import for_a_program, print_document
     from ..ui.store import open_existing
-    from .snapshot import Looker, document
+    from .snapshot import Sampler, document
 
     with open_existing(store, config, now_ms) as ledger:
-        looker = Looker(ledger, now_ms=options.logical_or_none(now_ms))
-        first = looker.look()
+        sampler = Sampler(ledger, now_ms=options.logical_or_none(now_ms))
+        first = sampler.look()
         if for_a_program(as_json):
             print_document(document(first))
         elif once:
             _print_once(first)
         else:
-            _live(looker, first, interval)
+            _live(sampler, first, interval)
 
 
-def _print_once(glance: Glance) -> None:
+def _print_once(glance: Snapshot) -> None:
     import shutil
 
     from ..ui.tables import console
@@ -58,7 +58,7 @@ def _print_once(glance: Glance) -> None:
     print("\n".join(lines))
 
 
-def _live(looker: Looker, glance: Glance, interval_s: float) -> None:
+def _live(sampler: Sampler, glance: Snapshot, interval_s: float) -> None:
     import time
 
     from ...errors import LedgerError
@@ -76,7 +76,7 @@ def _live(looker: Looker, glance: Glance, interval_s: float) -> None:
                 return
             if time.monotonic() >= next_s:
                 try:
-                    glance = looker.look()
+                    glance = sampler.look()
                 except LedgerError as error:
                     # A ledger that is away for a while is what one wants to watch.
                     glance = replace(glance, fault=str(error))

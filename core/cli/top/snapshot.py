@@ -32,7 +32,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Glance:
+class Snapshot:
     """A ledger at one moment."""
 
     location: str
@@ -74,7 +74,7 @@ class Rates:
         return tuple(self._series.get(queue, ()))
 
 
-class Looker:
+class Sampler:
     """Looks at a ledger again and again."""
 
     def __init__(
@@ -89,7 +89,7 @@ class Looker:
         self._counted_s = 0.0
         self._count_again_s = float("-inf")
 
-    def look(self) -> Glance:
+    def look(self) -> Snapshot:
         """The ledger now.
 
         Raises:
@@ -103,7 +103,7 @@ class Looker:
         for counts in self._counts:
             series = self._rates.of(counts.queue)
             lines.append(Line(counts, counts.queue in self._paused, series[-1] if series else None, series))
-        return Glance(
+        return Snapshot(
             ledger.location,
             now_ms,
             lines,
@@ -135,7 +135,7 @@ def sparkline(series: Sequence[float], width: int) -> str:
     return "".join(BARS[min(len(BARS) - 1, int(value / top * len(BARS)))] for value in shown)
 
 
-def document(glance: Glance) -> dict[str, Any]:
+def document(glance: Snapshot) -> dict[str, Any]:
     """One look for a program."""
     from ...model.fields import whole
 

@@ -27,7 +27,7 @@ from ..ui.tables import (
     table,
     visible,
 )
-from .snapshot import Glance, Line, sparkline
+from .snapshot import Line, Snapshot, sparkline
 
 QUEUES: Final = (
     Column("QUEUE", too_wide="cut", least=8),
@@ -64,7 +64,7 @@ MOST_BARS: Final = 40
 FEWEST_BARS: Final = 4
 
 
-def draw(console: Console, glance: Glance, *, width: int, height: int) -> list[str]:
+def draw(console: Console, glance: Snapshot, *, width: int, height: int) -> list[str]:
     """The lines of the screen, at most ``height`` of them, none wider than ``width``."""
     room = height - 4  # two lines of head, a blank one, and the foot
     parts = _shares(room, len(glance.queues), len(glance.running), len(glance.deaths))
@@ -105,7 +105,7 @@ def _shares(room: int, queues: int, running: int, deaths: int) -> tuple[int, int
     return given[0], given[1], given[2]
 
 
-def _head(glance: Glance) -> Text:
+def _head(glance: Snapshot) -> Text:
     head = Text("fencepost top  ", style="bold")
     head.append(visible(glance.location), style="not bold")
     head.append(f"  {calendar(glance.now_ms)}", style="not bold")
@@ -114,7 +114,7 @@ def _head(glance: Glance) -> Text:
     return head
 
 
-def _sums(glance: Glance) -> Text:
+def _sums(glance: Snapshot) -> Text:
     line = Text()
     for state in (QUEUED, JOB_RUNNING, HELD, DEAD, COMPLETED):
         count = sum(queue.counts.by_state[state] for queue in glance.queues)
@@ -128,7 +128,7 @@ def _sums(glance: Glance) -> Text:
     return line
 
 
-def _queues(glance: Glance, width: int) -> tuple[Sequence[Column], list[list[Cell]]]:
+def _queues(glance: Snapshot, width: int) -> tuple[Sequence[Column], list[list[Cell]]]:
     """The table of the queues; what room is left beside it is for bars."""
     columns: Sequence[Column] = QUEUES
     rows = [_queue(line, glance.now_ms) for line in glance.queues]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ...doctor.examine import Report
     from ...model.queue_counts import QueueCounts
     from ...model.records import AuditEntry, Page, Schedule
-    from ..jobs.detail import Seen
+    from ..jobs.detail import JobDetail
 
 JOB_COLUMNS = (
     Column("ID", too_wide="fold", least=16),
@@ -155,7 +155,7 @@ def draw_audit(entries: Sequence[AuditEntry], now_ms: int) -> None:
     print_table(AUDIT_COLUMNS, rows, empty="no manual actions on record")
 
 
-def draw_job(seen: Seen, *, store: str | None, with_text: bool) -> None:
+def draw_job(seen: JobDetail, *, store: str | None, with_text: bool) -> None:
     """All of one job: the sentences first, then the figures."""
     out = console()
     head = Text(seen.job.id, style="bold")
@@ -218,7 +218,7 @@ def _grid() -> Table:
     return grid
 
 
-def _figures(seen: Seen, *, with_text: bool) -> list[tuple[str, Cell]]:
+def _figures(seen: JobDetail, *, with_text: bool) -> list[tuple[str, Cell]]:
     job, now_ms = seen.job, seen.now_ms
     rows: list[tuple[str, Cell]] = [
         ("Queue", job.queue),

@@ -146,7 +146,7 @@ class DirectoryLedger(MovingVerbs, WithoutSchedules):
             settled = receipting.complete_all(table, settlements, published, now_ms)
             if not all(item.completed for item in settled):
                 return settled, []
-            table.settle(request, now_ms=now_ms)
+            table.reap(request, now_ms=now_ms)
             claimed = table.claim(request, now_ms=now_ms, room_bytes=MAX_DOCUMENT_BYTES)
         return settled, claimed
 

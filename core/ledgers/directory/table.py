@@ -15,8 +15,8 @@ from ...model import job as moves
 from ...model.job import (
     DEAD,
     QUEUED,
+    REAP_LIMIT,
     RUNNING,
-    SETTLE_LIMIT,
     ClaimRequest,
     Job,
 )
@@ -90,15 +90,15 @@ class Table:
 
     # -- claiming --
 
-    def settle(self, request: ClaimRequest, *, now_ms: int) -> None:
+    def reap(self, request: ClaimRequest, *, now_ms: int) -> None:
         """Do what time has done to the jobs that the claim serves; at most 1,000, the longest passed first."""
         due: list[tuple[int, int, Job]] = []
         for id in self._watched:
             job = self.jobs[id]
-            if request.serves(job) and (settled := moves.settle(job, request, now_ms=now_ms)):
-                due.append((moves.passed_ms(job, now_ms), self._order[id], settled))
+            if request.serves(job) and (settled := moves.reap(job, request, now_ms=now_ms)):
+                due.append((moves.reap_due_ms(job, now_ms), self._order[id], settled))
         due.sort(key=lambda entry: entry[:2])
-        for _, _, settled in due[:SETTLE_LIMIT]:
+        for _, _, settled in due[:REAP_LIMIT]:
             self.put(settled)
 
     def claim(self, request: ClaimRequest, *, now_ms: int, room_bytes: int) -> list[Job]:

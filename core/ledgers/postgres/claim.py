@@ -1,4 +1,4 @@
-"""The claim: promote what has become due, settle what has passed, pick what is ready; all by lanes.
+"""The claim: promote what has become due, reap what is due, pick what is ready; all by lanes.
 
 A lane is a (queue, effect) pair. Every index of the claim's path is led by it, so that whatever lies in other
 lanes costs nothing.
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
 from ...model.job import (
-    SETTLE_LIMIT,
+    REAP_LIMIT,
     ClaimRequest,
     Job,
     claim_order,
@@ -79,9 +79,7 @@ class Claim:
         """Do what time has done to the jobs that the claim serves; at most 1,000, the longest passed first."""
         transaction, request, now_ms = self._transaction, self._request, self._now_ms
         verdicts: dict[str, list[str]] = {"expire": [], "lose": [], "exhaust": [], "reclaim": []}
-        for id, verdict in transaction.rows(
-            "settleable", self._bounds | self._served | {"limit": SETTLE_LIMIT}
-        ):
+        for id, verdict in transaction.rows("reapable", self._bounds | self._served | {"limit": REAP_LIMIT}):
             verdicts[verdict].append(id)
         bury(transaction, verdicts["expire"], error=request.expired_error, now_ms=now_ms)
         bury(transaction, verdicts["exhaust"], error=request.exhausted_error, now_ms=now_ms)

@@ -118,7 +118,7 @@ WHERE ctid = ANY(ARRAY(
     LIMIT %(limit)s
 ))
 
--- name: settleable
+-- name: reapable
 -- The jobs whose time has passed, those that passed first in front, and the first rule that fits each. What
 -- others are settling is passed over.
 WITH candidate AS MATERIALIZED (
@@ -431,7 +431,7 @@ ORDER BY key LIMIT %(limit)s
 -- name: page_where
 -- A search: every job that the other filters let through is looked at.
 SELECT key, id FROM (
-    SELECT key, id, state, queue, effect, attempts, last_error, enqueued_at_ms AS born_ms
+    SELECT key, id, state, queue, effect, attempts, last_error, enqueued_at_ms AS age_from_ms
     FROM {schema}.fencepost_jobs
     UNION ALL
     SELECT key, id, 'dead', queue, effect, attempts, last_error, died_at_ms FROM {schema}.fencepost_dead
@@ -441,8 +441,8 @@ WHERE key > %(after)s::bigint AND state = ANY(%(states)s::text[])
     AND (%(error)s::text IS NULL OR strpos(last_error, %(error)s) > 0)
     AND (%(min_attempts)s::bigint IS NULL OR attempts >= %(min_attempts)s::bigint)
     AND (%(max_attempts)s::bigint IS NULL OR attempts <= %(max_attempts)s::bigint)
-    AND (%(born_from_ms)s::bigint IS NULL OR born_ms >= %(born_from_ms)s::bigint)
-    AND (%(born_until_ms)s::bigint IS NULL OR born_ms <= %(born_until_ms)s::bigint)
+    AND (%(since_ms)s::bigint IS NULL OR age_from_ms >= %(since_ms)s::bigint)
+    AND (%(until_ms)s::bigint IS NULL OR age_from_ms <= %(until_ms)s::bigint)
 ORDER BY key LIMIT %(limit)s
 
 -- name: queue_counts

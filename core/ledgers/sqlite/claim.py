@@ -1,4 +1,4 @@
-"""The claim: promote what has become due, settle what has passed, pick what is ready; all by lanes.
+"""The claim: promote what has become due, reap what is due, pick what is ready; all by lanes.
 
 A lane is a (queue, effect) pair. Every index of the claim's path is led by it, so that whatever lies in other
 lanes costs nothing.
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from ...model.job import (
-    SETTLE_LIMIT,
+    REAP_LIMIT,
     ClaimRequest,
     Job,
     claim_order,
@@ -29,7 +29,7 @@ Lane: TypeAlias = tuple[str, str]
 def lanes(
     transaction: Transaction, queues: Sequence[str] | None, effects: Sequence[str] | None
 ) -> list[Lane]:
-    """The lanes that these queues and effects cover; None means all that have a job to claim or to settle."""
+    """The lanes that these queues and effects cover; None means all that have a job to claim or to reap."""
     if queues is not None and effects is not None:
         return [(queue, effect) for queue in _names(queues) for effect in _names(effects)]
     return [
@@ -93,12 +93,12 @@ class Claim:
         request, now_ms = self._request, self._now_ms
         verdicts: dict[str, list[int]] = {"expire": [], "lose": [], "exhaust": [], "reclaim": []}
         for key, verdict in self._transaction.rows(
-            "settleable",
+            "reapable",
             {
                 "lanes": self._lanes,
                 "now_ms": now_ms,
                 "max_attempts": request.max_attempts,
-                "limit": SETTLE_LIMIT,
+                "limit": REAP_LIMIT,
             },
         ):
             verdicts[verdict].append(key)

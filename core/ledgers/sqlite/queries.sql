@@ -144,7 +144,7 @@ WHERE key IN (
 )
 
 -- name: passed
--- Whether any delayed job is due; and whether there is anything to settle: expired, lapsed, used up by the
+-- Whether any delayed job is due; and whether there is anything to reap: expired, lapsed, used up by the
 -- worker's limit or by the job's own.
 SELECT
     EXISTS (
@@ -180,7 +180,7 @@ SELECT
             AND job.state = 'queued' AND job.attempts >= job.max_attempts
     )
 
--- name: settleable
+-- name: reapable
 -- The jobs whose time has passed, those that passed first in front, and the first rule that fits each.
 WITH lane (queue, effect) AS MATERIALIZED (
     SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:lanes)
@@ -488,7 +488,7 @@ ORDER BY key LIMIT :limit
 -- A search: every job that the other filters let through is looked at.
 SELECT key FROM (
     SELECT
-        key, state, queue, effect, attempts, last_error, enqueued_at_ms AS born_ms
+        key, state, queue, effect, attempts, last_error, enqueued_at_ms AS age_from_ms
     FROM fencepost_jobs
     UNION ALL
     SELECT key, 'dead', queue, effect, attempts, last_error, died_at_ms FROM fencepost_dead
@@ -498,8 +498,8 @@ WHERE key > :after AND state IN (SELECT value FROM json_each(:states))
     AND (:error IS NULL OR instr(last_error, :error) > 0)
     AND (:min_attempts IS NULL OR attempts >= :min_attempts)
     AND (:max_attempts IS NULL OR attempts <= :max_attempts)
-    AND (:born_from_ms IS NULL OR born_ms >= :born_from_ms)
-    AND (:born_until_ms IS NULL OR born_ms <= :born_until_ms)
+    AND (:since_ms IS NULL OR age_from_ms >= :since_ms)
+    AND (:until_ms IS NULL OR age_from_ms <= :until_ms)
 ORDER BY key LIMIT :limit
 
 -- name: queue_counts

@@ -25,7 +25,7 @@ NAMES = [f"job-{n}" for n in range(500)]
 PARAMETERS: dict[str, dict[str, Any]] = {
     "lanes": {"queues": None, "effects": "{count}", "now_ms": 5_000, "max_attempts": 3},
     "promote": {"queues": "{default}", "effects": "{count}", "now_ms": 5_000, "limit": 10_000},
-    "settleable": {
+    "reapable": {
         "queues": "{default}",
         "effects": "{count}",
         "now_ms": 5_000,
@@ -69,7 +69,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
 INDEXES: dict[str, set[str]] = {
     "lanes": {"ready", "waiting", "leases", "expiry", "attempts", "exhausted"},
     "promote": {"waiting"},
-    "settleable": {"expiry", "leases", "attempts", "exhausted", "jobs_pkey"},
+    "reapable": {"expiry", "leases", "attempts", "exhausted", "jobs_pkey"},
     "shares": {"ready"},
     "pick": {"ready"},
     "settle": {"jobs_pkey"},

@@ -45,7 +45,7 @@ class TestClaim(testing.ClaimContract):
     pass
 
 
-class TestSettling(testing.SettlingContract):
+class TestSettling(testing.ReapContract):
     pass
 
 
@@ -57,7 +57,7 @@ class TestSchedules(testing.ScheduleContract):
     pass
 
 
-class TestMoving(testing.MovingContract):
+class TestMoving(testing.TransferContract):
     pass
 
 

@@ -98,7 +98,7 @@ HOT = (
     "passed",
     "promote",
     "pick",
-    "settleable",
+    "reapable",
     "expired",
     "purgeable",
     "next_due",

@@ -5,7 +5,7 @@
 
 -- The lanes that a claim serves: those of the queues and effects that it names, or where it does not name both,
 -- those that have queued or running jobs. Of each: whether its queue is paused, whether any delayed job is due, and
--- whether there is anything to settle: expired, lapsed, used up by the worker's limit or by the job's own.
+-- whether there is anything to reap: expired, lapsed, used up by the worker's limit or by the job's own.
 -- Not by EXISTS, for which the planner makes two plans each. The orders are those of the indexes to walk along: without
 -- them an empty table, where all walks cost the same, could have a plan made that is kept when the table is large.
 CREATE FUNCTION {schema}.fencepost_survey(

@@ -8,8 +8,8 @@ import pytest
 from fencepost.core import NewJob
 from fencepost.core.cli.top.snapshot import (
     SHARE,
-    Looker,
     Rates,
+    Sampler,
     sparkline,
 )
 from fencepost.core.model.queue_counts import QueueCounts
@@ -75,15 +75,15 @@ class SlowToCount(ModelLedger):
 def test_a_ledger_that_is_slow_to_count_is_counted_less_often_and_looked_at_all_the_same() -> None:
     ledger = SlowToCount()
     ledger.enqueue([NewJob("a", "x"), NewJob("b", "x")], now_ms=0)
-    looker = Looker(ledger, now_ms=5, clock_s=lambda: ledger.clock_s)
-    looker.look()
+    sampler = Sampler(ledger, now_ms=5, clock_s=lambda: ledger.clock_s)
+    sampler.look()
     for _ in range(SHARE - 2):
         ledger.clock_s += 1.0
-        glance = looker.look()
+        glance = sampler.look()
         assert ledger.counts_made == 1
     assert glance.counted_ago_s == SHARE - 2
     ledger.claim(claimant="w1", lease_ms=10, max_attempts=3, now_ms=0)
-    assert [job.id for job in looker.look().running] == ["a"]
+    assert [job.id for job in sampler.look().running] == ["a"]
     ledger.clock_s += 1.0
-    assert looker.look().queues[0].counts.running == 1
+    assert sampler.look().queues[0].counts.running == 1
     assert ledger.counts_made == 2

@@ -46,7 +46,7 @@ ODD_ERRORS = {
 }
 
 
-class HolderContract(Contract):
+class OwnerContract(Contract):
     """What only the holder of the current fence may do, inside its lease."""
 
     @pytest.mark.parametrize("verb", MOVES)
