@@ -149,16 +149,17 @@ def test_a_live_lease_is_refused_and_nothing_is_sealed(open_store: Callable[[str
 
 CRASH = """
 import os, signal, sys
-from fencepost.core import copying, open_ledger
+from fencepost.core import open_ledger
+from fencepost.core.ledgers import transfer
 
-copying.PAGE = 5
+transfer.PAGE = 5
 
 def progress(passed):
     if passed >= int(sys.argv[3]):
         os.kill(os.getpid(), signal.SIGKILL)
 
 with open_ledger(sys.argv[1]) as source, open_ledger(sys.argv[2]) as destination:
-    copying.copy_ledger(source, destination, now_ms=5_000, progress=progress)
+    transfer.copy_ledger(source, destination, now_ms=5_000, progress=progress)
 """
 
 
@@ -198,7 +199,8 @@ def test_a_copy_that_crashed_goes_on_when_it_is_run_again(
 
 CRASH_AT_A_VERB = """
 import os, signal, sys
-from fencepost.core import copying, open_ledger
+from fencepost.core import open_ledger
+from fencepost.core.ledgers import transfer
 
 class Dying:
     def __init__(self, ledger, place):
@@ -218,7 +220,7 @@ class Dying:
         return call
 
 with open_ledger(sys.argv[1]) as source, open_ledger(sys.argv[2]) as destination:
-    copying.copy_ledger(Dying(source, sys.argv[3]), Dying(destination, sys.argv[3]), now_ms=5_000)
+    transfer.copy_ledger(Dying(source, sys.argv[3]), Dying(destination, sys.argv[3]), now_ms=5_000)
 """
 
 
