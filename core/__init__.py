@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from .model.events import Event
     from .model.inputs import Input, NewJob
     from .model.job import ClaimRequest, Job, Stamps
-    from .model.query import JobFilter
+    from .model.query import JobQuery
     from .model.queue_counts import QueueCounts
     from .model.receipts import (
         Published,
@@ -88,7 +88,7 @@ _HOMES = {
         "model.events": ("Event",),
         "model.inputs": ("Input", "NewJob"),
         "model.job": ("ClaimRequest", "Job", "Stamps"),
-        "model.query": ("JobFilter",),
+        "model.query": ("JobQuery",),
         "model.queue_counts": ("QueueCounts",),
         "model.receipts": ("Published", "Receipt", "Settled", "Settlement"),
         "model.records": (
@@ -123,7 +123,7 @@ __all__ = [
     "Input",
     "InvalidInput",
     "Job",
-    "JobFilter",
+    "JobQuery",
     "LeaseLost",
     "Ledger",
     "LedgerBusy",

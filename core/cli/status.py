@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Optional
 
 import typer
 
+from ..model.query import JobQuery
 from .ui import options
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def status(
 
     with open_ledger(load(config).store if store is None else store) as ledger:
         few = ledger.capabilities.has_line_enqueue
-        page = ledger.jobs(limit=limit or (FIRST_PAGE if few else MAX_SHOWN))
+        page = ledger.jobs(JobQuery(limit=limit or (FIRST_PAGE if few else MAX_SHOWN)))
         receipts = ledger.receipts(job.id for job in page.jobs)
         counts = ledger.counts()
         print_document(_document(page, receipts, counts))

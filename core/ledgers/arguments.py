@@ -11,7 +11,7 @@ from types import FunctionType
 from typing import Any, Final, TypeVar, cast
 
 from ..errors import InvalidInput
-from ..model.inputs import MAX_INT, check_int
+from ..model.checks import MAX_INT, check_int
 from ..model.job import STATES
 from ..model.receipts import Settlement, check_settlements
 

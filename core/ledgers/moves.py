@@ -37,33 +37,8 @@ class MovingVerbs(ABC):
     ) -> tuple[list[Settled], list[Job]]:
         """Settlements and claim in one commit; nothing is claimed where a settlement was refused."""
 
-    @checked
-    def claim(
-        self,
-        *,
-        claimant: str,
-        lease_ms: int,
-        max_attempts: int,
-        limit: int = 1,
-        queues: Sequence[str] | None = None,
-        effects: Sequence[str] | None = None,
-        exhausted_error: str = rules.EXHAUSTED,
-        expired_error: str = rules.EXPIRED,
-        lost_error: str = rules.ATTEMPT_LOST,
-        now_ms: int | None = None,
-    ) -> list[Job]:
-        """Settle what has passed and pick, in one transaction; see ``settle_and_claim``."""
-        request = ClaimRequest(
-            claimant=claimant,
-            lease_ms=lease_ms,
-            max_attempts=max_attempts,
-            limit=limit,
-            queues=None if queues is None else tuple(queues),
-            effects=None if effects is None else tuple(effects),
-            exhausted_error=exhausted_error,
-            expired_error=expired_error,
-            lost_error=lost_error,
-        )
+    def claim(self, request: ClaimRequest, *, now_ms: int | None = None) -> list[Job]:
+        """A ``settle_and_claim`` that settles nothing."""
         return self.settle_and_claim((), request, now_ms=now_ms)[1]
 
     # -- the holder's moves --

@@ -13,17 +13,15 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from ..model.documents import JSON
 from ..model.inputs import Input, NewJob
 from ..model.job import (
-    ATTEMPT_LOST,
     CANCELLED,
     EXHAUSTED,
-    EXPIRED,
     FAILED_BY_OPERATOR,
     ClaimRequest,
     Decision,
     Job,
     State,
 )
-from ..model.query import ALL_JOBS, JobFilter
+from ..model.query import ALL_JOBS, JobQuery
 from ..model.receipts import Published, Receipt, Settled, Settlement
 from ..model.records import AuditEntry, Capabilities, Enqueued, Export, Fire, Page, Row, Schedule, Swept
 
@@ -73,21 +71,8 @@ class Ledger(Protocol):
 
     # -- claim --
 
-    def claim(
-        self,
-        *,
-        claimant: str,
-        lease_ms: int,
-        max_attempts: int,
-        limit: int = 1,
-        queues: Sequence[str] | None = None,
-        effects: Sequence[str] | None = None,
-        exhausted_error: str = EXHAUSTED,
-        expired_error: str = EXPIRED,
-        lost_error: str = ATTEMPT_LOST,
-        now_ms: int | None = None,
-    ) -> list[Job]:
-        """Settle what has passed, then take up to ``limit`` ready jobs, in the order of claims; one atomic step."""
+    def claim(self, request: ClaimRequest, *, now_ms: int | None = None) -> list[Job]:
+        """Reap jobs whose time has passed, then take ready jobs in the order of claims; one atomic step."""
 
     def settle_and_claim(
         self, settlements: Sequence[Settlement], request: ClaimRequest, *, now_ms: int | None = None
@@ -205,20 +190,14 @@ class Ledger(Protocol):
     def get_job(self, id: str) -> Job | None:
         """The job, live, completed, dead or held; None for an id that is unknown or purged."""
 
-    def jobs(
-        self,
-        *,
-        states: Sequence[State] | None = None,
-        queue: str | None = None,
-        effect: str | None = None,
-        where: JobFilter = ALL_JOBS,
-        after: str | None = None,
-        limit: int = 1000,
-    ) -> Page:
-        """A page of jobs in order of enqueue; ``after`` is the cursor of the page before.
+    def jobs(self, query: JobQuery = ALL_JOBS) -> Page:
+        """A page of jobs in order of enqueue.
 
-        ``where`` narrows it as ``JobFilter.matches`` does. It looks at every job that the other filters let through:
-        for people who search, not for workers.
+        Where the query ``searches``, each job of its states, queue and effect is looked at: for people, not for
+        workers.
+
+        Raises:
+            InvalidInput: the cursor is not one that a page of this ledger ended with.
         """
 
     def counts(self, *, queue: str | None = None) -> dict[State, int]:

@@ -10,6 +10,7 @@ from typing import Final
 
 from ..errors import IdentityConflict, InvalidInput, Unsupported
 from ..model.job import RUNNING, lapsed
+from ..model.query import JobQuery
 from ..model.records import Row
 from ..model.schedules import check_schedule
 from .closing import COPY_END, Closing, live_lease
@@ -124,7 +125,7 @@ def _check_source(source: Ledger, destination: Ledger, now_ms: int | None) -> No
     at_ms = source.now_ms() if now_ms is None else now_ms
     after: str | None = None
     while True:
-        page = source.jobs(states=(RUNNING,), after=after)
+        page = source.jobs(JobQuery(states=(RUNNING,), after=after))
         for job in page.jobs:
             if not lapsed(job, at_ms):
                 raise live_lease(source.location, job.id)

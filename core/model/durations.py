@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from ..errors import InvalidInput
-from .inputs import MAX_INT
+from .checks import MAX_INT
 
 _UNITS_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _SPAN: Final = re.compile(r"(\d{1,16})(ms|s|m|h|d)", re.ASCII)

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any, Final, NamedTuple, TypeVar
 
 from ..errors import InvalidInput, LimitExceeded
+from .checks import MAX_INT, check_int, figure
 from .documents import parse
 from .job import (
     DEFAULT_EFFECT,
@@ -20,8 +21,6 @@ from .job import (
 
 MAX_TEXT_BYTES: Final = 1_000_000
 MAX_RECORDS: Final = 10_000
-MAX_INT: Final = 2**53 - 1
-"""The largest instant, span or count: exact in every JSON reader, and sums of two fit 64 bits."""
 PRIORITIES: Final = (-(2**31), 2**31 - 1)
 MAX_SCHEDULE_NAME: Final = 50
 
@@ -122,15 +121,6 @@ def check_text(value: object, what: str = "text") -> str:
     return value
 
 
-def check_int(value: object, what: str, *, low: int = 0, high: int = MAX_INT) -> int:
-    """Return ``value`` if it is a whole number within bounds (a bool is not a number)."""
-    if type(value) is not int:
-        raise InvalidInput(f"{what} must be a whole number, not {value!r:.40}")
-    if not low <= value <= high:
-        raise InvalidInput(f"{what} is {_figure(value)}, it must lie between {low} and {high}")
-    return value
-
-
 Seconds = TypeVar("Seconds", bound=float | None)
 
 
@@ -139,9 +129,9 @@ def check_seconds(value: Seconds, what: str) -> Seconds:
     if value is None or 0 <= value * 1_000 <= MAX_INT:
         return value
     if value * 1_000 > MAX_INT:
-        raise InvalidInput(f"{what} is {_figure(value)}: more seconds than any clock reaches")
+        raise InvalidInput(f"{what} is {figure(value)}: more seconds than any clock reaches")
     # Below 0, or NaN, which is neither.
-    raise InvalidInput(f"{what} is {_figure(value)}, it must be a number of seconds of 0 or more")
+    raise InvalidInput(f"{what} is {figure(value)}, it must be a number of seconds of 0 or more")
 
 
 def check_stamps(stamps: Stamps) -> Stamps:
@@ -157,7 +147,7 @@ def check_stamps(stamps: Stamps) -> Stamps:
             raise InvalidInput(f"{field.name} must be a number of seconds, not {_type(value)}")
         if not -MAX_INT <= value * 1_000 <= MAX_INT:  # which NaN is not either
             raise InvalidInput(
-                f"{field.name} is {_figure(value)}: not a number of seconds that can be carried"
+                f"{field.name} is {figure(value)}: not a number of seconds that can be carried"
             )
         if value < 0 or (value == 0 and field.name != "dead_letter_retention_s"):
             least = "0 or more" if field.name == "dead_letter_retention_s" else "more than 0"
@@ -258,11 +248,6 @@ def _brief(value: object) -> str:
     if not isinstance(value, str):
         return _type(value)
     return ascii(value if len(value) <= 70 else value[:67] + "...")
-
-
-def _figure(value: float) -> str:
-    """The number; Python refuses to write out one of thousands of digits."""
-    return "a number of more than 20 digits" if type(value) is int and abs(value) >= 10**20 else str(value)
 
 
 def _type(value: object) -> str:

@@ -7,10 +7,12 @@ move is refused. The directory ledger runs on these functions; the SQL ledgers a
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, get_args
 
 from ..errors import InvalidInput
+from .checks import check_int, check_storable, check_string, check_strings
 
 State = Literal["queued", "running", "completed", "dead", "held"]
 Decision = Literal["applied", "retry", "fail"]
@@ -139,27 +141,32 @@ class Job(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ClaimRequest:
-    """What a claim asks for; ``None`` for queues or effects means all of them."""
+    """Whose claim it is, and of what; ``None`` for queues or effects means all of them.
+
+    Raises:
+        InvalidInput: a field breaks its rule.
+    """
 
     claimant: str
     lease_ms: int
     max_attempts: int
     limit: int = 1
-    queues: tuple[str, ...] | None = None
-    effects: tuple[str, ...] | None = None
+    queues: Sequence[str] | None = None
+    effects: Sequence[str] | None = None
     exhausted_error: str = EXHAUSTED
     expired_error: str = EXPIRED
     lost_error: str = ATTEMPT_LOST
 
     def __post_init__(self) -> None:
-        for what, value, most in (
-            ("lease_ms", self.lease_ms, None),
-            ("max_attempts", self.max_attempts, None),
-            ("limit", self.limit, MAX_CLAIM),
-        ):
-            if type(value) is not int or value < 1 or (most is not None and value > most):
-                range_ = "1 or more" if most is None else f"between 1 and {most:,}"
-                raise InvalidInput(f"{what} is {value!r:.40}, it must be a whole number, {range_}")
+        check_storable(self.claimant, "claimant")
+        check_int(self.lease_ms, "lease_ms", low=1)
+        check_int(self.max_attempts, "max_attempts", low=1)
+        check_int(self.limit, "limit", low=1, high=MAX_CLAIM)
+        for what in ("queues", "effects"):
+            if (names := getattr(self, what)) is not None:
+                object.__setattr__(self, what, check_strings(names, what))
+        for what in ("exhausted_error", "expired_error", "lost_error"):
+            check_string(getattr(self, what), what)
 
     def serves(self, job: Job) -> bool:
         """Whether the claim covers the job's queue and effect."""

@@ -1,32 +1,68 @@
-"""Which jobs a person wants to see, beyond their state, queue and effect: pure."""
+"""Which jobs somebody wants to see, and which page of them: pure."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from .job import DEAD, Job
+from ..errors import InvalidInput
+from .checks import check_int, check_storable, check_strings
+from .job import DEAD, STATES, Job, State
 
 
 @dataclass(frozen=True, slots=True)
-class JobFilter:
-    """All that is given must hold."""
+class JobQuery:
+    """A page of the jobs for which all that is given holds; ``None`` means any.
 
+    Raises:
+        InvalidInput: a field breaks its rule.
+    """
+
+    states: Sequence[State] | None = None
+    queue: str | None = None
+    effect: str | None = None
     error: str | None = None
     """The last error contains this, letter for letter."""
     min_attempts: int | None = None
     max_attempts: int | None = None
     since_ms: int | None = None
-    """Born at this instant or later: a dead job is as old as its death, any other as its enqueue."""
+    """The job's age counts from this instant or later: from its death for a dead job, else from its enqueue."""
     until_ms: int | None = None
+    after: str | None = None
+    """The cursor of the page before; None asks for the first page."""
+    limit: int = 1000
+
+    def __post_init__(self) -> None:
+        if self.states is not None:
+            unknown = [state for state in check_strings(self.states, "states") if state not in STATES]
+            if unknown:
+                raise InvalidInput(f"the state {unknown[0]!r:.40} is unknown; there are {', '.join(STATES)}")
+            object.__setattr__(self, "states", tuple(self.states))
+        for what in ("queue", "effect", "error", "after"):
+            if (string := getattr(self, what)) is not None:
+                check_storable(string, what)
+        for what in ("min_attempts", "max_attempts", "since_ms", "until_ms"):
+            if (number := getattr(self, what)) is not None:
+                check_int(number, what)
+        check_int(self.limit, "limit", low=1)
 
     @property
     def asks_for_age(self) -> bool:
         """Whether the time of enqueue is needed to answer."""
         return self.since_ms is not None or self.until_ms is not None
 
+    @property
+    def searches(self) -> bool:
+        """Whether an answer looks at each job, because no index holds what is asked for."""
+        return self.asks_for_age or (self.error, self.min_attempts, self.max_attempts) != (None, None, None)
+
     def matches(self, job: Job) -> bool:
-        """Whether the job is one of them. An age that is not known matches nothing."""
+        """Whether the job is one of them, on whichever page. An age that is not known matches nothing."""
+        if self.states is not None and job.state not in self.states:
+            return False
+        if self.queue not in (None, job.queue) or self.effect not in (None, job.effect):
+            return False
         if self.error is not None and self.error not in (job.last_error or ""):
             return False
         if self.min_attempts is not None and job.attempts < self.min_attempts:
@@ -44,8 +80,8 @@ class JobFilter:
 
 
 def age_from_ms(job: Job) -> int | None:
-    """From when the age of a job counts; None where the ledger does not keep it."""
+    """The instant from which the age of a job counts; None where the ledger does not keep it."""
     return job.died_at_ms if job.state == DEAD else job.enqueued_at_ms
 
 
-ALL_JOBS: Final = JobFilter()
+ALL_JOBS: Final = JobQuery()

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeGuard
 
 from ..errors import InvalidInput, LimitExceeded, ReceiptConflict
+from .checks import MAX_INT
 from .documents import (
     JSON,
     canonical,
     compact,
     parse,
 )
-from .inputs import MAX_INT, check_name, is_name
+from .inputs import check_name, is_name
 from .job import DEFAULT_EFFECT
 
 MAX_OUTCOME_BYTES: Final = 64 * 1024

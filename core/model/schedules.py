@@ -6,10 +6,9 @@ import re
 from typing import Final
 
 from ..errors import InvalidInput, LimitExceeded
+from .checks import MAX_INT, check_int
 from .inputs import (
-    MAX_INT,
     NewJob,
-    check_int,
     check_job,
     check_schedule_name,
     check_stamps,

@@ -10,7 +10,7 @@ import pytest
 
 from ..ledgers.protocol import Ledger
 from ..model.inputs import NewJob, text_sha256
-from ..model.job import Job
+from ..model.job import ClaimRequest, Job
 from ..model.receipts import Receipt, Settlement
 
 LEASE_MS = 1_000
@@ -83,7 +83,7 @@ def claim(ledger: Ledger, now_ms: int, **options: Any) -> list[Job]:
         "lease_ms": LEASE_MS,
         "max_attempts": MAX_ATTEMPTS,
     }
-    return ledger.claim(now_ms=now_ms, **(defaults | options))
+    return ledger.claim(ClaimRequest(**(defaults | options)), now_ms=now_ms)
 
 
 def reap_passed(ledger: Ledger, now_ms: int, **options: Any) -> None:

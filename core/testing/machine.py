@@ -32,6 +32,7 @@ from ..model.job import (
     Job,
     State,
 )
+from ..model.query import JobQuery
 from ..model.receipts import Published, Receipt, Settlement
 from ..model.records import Page, Row, Schedule
 from .base import NewStore, Store, receipt
@@ -87,7 +88,7 @@ def seen_closer(ledger: Ledger) -> dict[str, object]:
     """What is compared now and then: that which follows from the rest, or changes seldom."""
     schedules = ledger.capabilities.has_schedules
     return {
-        "some jobs": ledger.jobs(states=["dead", "held"], queue="mail", limit=1),
+        "some jobs": ledger.jobs(JobQuery(states=["dead", "held"], queue="mail", limit=1)),
         "counts": [ledger.counts(queue=queue) for queue in QUEUES],
         "inputs": ledger.read_inputs(IDS),
         "audit": ledger.audit(),
@@ -219,12 +220,14 @@ class LedgerMachine(RuleBasedStateMachine):
         def call(ledger: Ledger) -> object:
             return self.as_kept(
                 ledger.claim(
-                    claimant="me",
-                    lease_ms=lease_ms,
-                    max_attempts=max_attempts,
-                    limit=limit,
-                    queues=queues,
-                    effects=effects,
+                    ClaimRequest(
+                        claimant="me",
+                        lease_ms=lease_ms,
+                        max_attempts=max_attempts,
+                        limit=limit,
+                        queues=queues,
+                        effects=effects,
+                    ),
                     now_ms=now_ms,
                 )
             )

@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from ..ledgers.protocol import Ledger
-from ..model.job import Job
+from ..model.job import ClaimRequest, Job
 from .base import Contract, receipt, settlement
 from .model_store import as_kept
 from .situations import LATER_MS, NOW_MS, SITUATIONS
@@ -195,7 +195,9 @@ class MatrixContract(Contract):
 
     def claim_all(self, ledger: Ledger) -> list[Job]:
         """Claim whatever is ready now."""
-        return ledger.claim(claimant="worker-2", lease_ms=7_000, max_attempts=3, limit=10, now_ms=NOW_MS)
+        return ledger.claim(
+            ClaimRequest(claimant="worker-2", lease_ms=7_000, max_attempts=3, limit=10), now_ms=NOW_MS
+        )
 
 
 def _taken(job: Job) -> Job:

@@ -16,17 +16,15 @@ from ..model.clock import Clock, wall_ms
 from ..model.documents import JSON
 from ..model.inputs import Input, NewJob, check_request
 from ..model.job import (
-    ATTEMPT_LOST,
     CANCELLED,
     EXHAUSTED,
-    EXPIRED,
     FAILED_BY_OPERATOR,
     ClaimRequest,
     Decision,
     Job,
     State,
 )
-from ..model.query import ALL_JOBS, JobFilter
+from ..model.query import ALL_JOBS, JobQuery
 from ..model.queue_counts import QueueCounts
 from ..model.receipts import (
     Published,
@@ -115,32 +113,7 @@ class ModelJobs:
 
     # -- claim --
 
-    @checked
-    def claim(
-        self,
-        *,
-        claimant: str,
-        lease_ms: int,
-        max_attempts: int,
-        limit: int = 1,
-        queues: Sequence[str] | None = None,
-        effects: Sequence[str] | None = None,
-        exhausted_error: str = EXHAUSTED,
-        expired_error: str = EXPIRED,
-        lost_error: str = ATTEMPT_LOST,
-        now_ms: int | None = None,
-    ) -> list[Job]:
-        request = ClaimRequest(
-            claimant,
-            lease_ms,
-            max_attempts,
-            limit,
-            None if queues is None else tuple(queues),
-            None if effects is None else tuple(effects),
-            exhausted_error,
-            expired_error,
-            lost_error,
-        )
+    def claim(self, request: ClaimRequest, *, now_ms: int | None = None) -> list[Job]:
         return self.settle_and_claim([], request, now_ms=now_ms)[1]
 
     @checked
@@ -365,30 +338,16 @@ class ModelJobs:
         with self._store.changed:
             return self._store.jobs.get(id)
 
-    @checked
-    def jobs(
-        self,
-        *,
-        states: Sequence[State] | None = None,
-        queue: str | None = None,
-        effect: str | None = None,
-        where: JobFilter = ALL_JOBS,
-        after: str | None = None,
-        limit: int = 1000,
-    ) -> Page:
+    def jobs(self, query: JobQuery = ALL_JOBS) -> Page:
         with self._store.changed:
-            place = place_of(after)
+            place = place_of(query.after)
             found = [
                 job
                 for job in self._store.jobs.values()
-                if self._store.places[job.id] > place
-                and (states is None or job.state in states)
-                and queue in (None, job.queue)
-                and effect in (None, job.effect)
-                and where.matches(job)
+                if self._store.places[job.id] > place and query.matches(job)
             ]
-            more = len(found) > limit
-            return Page(found[:limit], str(self._store.places[found[limit - 1].id]) if more else None)
+            shown = found[: query.limit]
+            return Page(shown, str(self._store.places[shown[-1].id]) if len(found) > query.limit else None)
 
     @checked
     def counts(self, *, queue: str | None = None) -> dict[State, int]:

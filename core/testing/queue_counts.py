@@ -8,7 +8,7 @@ import pytest
 
 from ..ledgers.protocol import Ledger
 from ..model.job import State
-from ..model.query import JobFilter
+from ..model.query import JobQuery
 from ..model.queue_counts import QueueCounts
 from .base import (
     Contract,
@@ -24,7 +24,7 @@ from .base import (
 class QueueCountsContract(Contract):
     """Searching and summing up, the same on every ledger."""
 
-    # -- jobs(where=) --
+    # -- searching --
 
     @pytest.fixture
     def searched(self, ledger: Ledger) -> Ledger:
@@ -39,29 +39,29 @@ class QueueCountsContract(Contract):
         return ledger
 
     @pytest.mark.parametrize(
-        ("where", "found"),
+        ("query", "found"),
         [
-            (JobFilter(), ["plain", "buried", "failed", "running"]),
-            (JobFilter(error="Error"), ["buried", "failed"]),
-            (JobFilter(error="error"), []),
-            (JobFilter(error="a_b%"), ["buried"]),
-            (JobFilter(error="%"), ["buried"]),
-            (JobFilter(error="'a?b"), []),
-            (JobFilter(min_attempts=1), ["buried", "failed", "running"]),
-            (JobFilter(max_attempts=0), ["plain"]),
-            (JobFilter(min_attempts=1, max_attempts=1, error="Timeout"), ["failed"]),
+            (JobQuery(), ["plain", "buried", "failed", "running"]),
+            (JobQuery(error="Error"), ["buried", "failed"]),
+            (JobQuery(error="error"), []),
+            (JobQuery(error="a_b%"), ["buried"]),
+            (JobQuery(error="%"), ["buried"]),
+            (JobQuery(error="'a?b"), []),
+            (JobQuery(min_attempts=1), ["buried", "failed", "running"]),
+            (JobQuery(max_attempts=0), ["plain"]),
+            (JobQuery(min_attempts=1, max_attempts=1, error="Timeout"), ["failed"]),
         ],
     )
     def test_a_search_finds_what_the_filter_matches(
-        self, searched: Ledger, where: JobFilter, found: list[str]
+        self, searched: Ledger, query: JobQuery, found: list[str]
     ) -> None:
-        assert ids(searched.jobs(where=where).jobs) == found
+        assert ids(searched.jobs(query).jobs) == found
 
     def test_a_search_is_narrowed_by_the_other_filters_too(self, searched: Ledger) -> None:
-        where = JobFilter(error="Error")
-        assert ids(searched.jobs(where=where, states=("dead",)).jobs) == ["buried"]
-        assert ids(searched.jobs(where=where, queue="other").jobs) == []
-        assert ids(searched.jobs(where=where, effect="other").jobs) == []
+        query = JobQuery(error="Error")
+        assert ids(searched.jobs(replace(query, states=("dead",))).jobs) == ["buried"]
+        assert ids(searched.jobs(replace(query, queue="other")).jobs) == []
+        assert ids(searched.jobs(replace(query, effect="other")).jobs) == []
 
     @pytest.mark.parametrize(
         ("from_ms", "until_ms", "found"),
@@ -70,14 +70,14 @@ class QueueCountsContract(Contract):
     def test_a_dead_job_is_as_old_as_its_death(
         self, searched: Ledger, from_ms: int | None, until_ms: int | None, found: list[str]
     ) -> None:
-        where = JobFilter(since_ms=from_ms, until_ms=until_ms)
-        assert ids(searched.jobs(where=where, states=("dead",)).jobs) == found
+        query = JobQuery(states=("dead",), since_ms=from_ms, until_ms=until_ms)
+        assert ids(searched.jobs(query).jobs) == found
 
     def test_any_other_job_is_as_old_as_its_enqueue_where_that_is_kept(self, searched: Ledger) -> None:
         kept = searched.capabilities.keeps_enqueue_time
         live: tuple[State, ...] = ("queued", "running")
-        old = searched.jobs(where=JobFilter(until_ms=999), states=live).jobs
-        new = searched.jobs(where=JobFilter(since_ms=1_000), states=live).jobs
+        old = searched.jobs(JobQuery(live, until_ms=999)).jobs
+        new = searched.jobs(JobQuery(live, since_ms=1_000)).jobs
         assert ids(old) == (["plain"] if kept else [])
         assert ids(new) == (["failed", "running"] if kept else [])
 
@@ -87,9 +87,9 @@ class QueueCountsContract(Contract):
         for job in claim(ledger, 10, limit=7):
             if job.id in ("job-1", "job-3", "job-4", "job-6"):
                 assert ledger.fail(job.id, job.version, error="boom", now_ms=20)
-        where, after, pages = JobFilter(error="boom"), None, []
+        after, pages = None, []
         while True:
-            page = ledger.jobs(where=where, after=after, limit=2)
+            page = ledger.jobs(JobQuery(error="boom", after=after, limit=2))
             pages.append(ids(page.jobs))
             if (after := page.next) is None:
                 break

@@ -11,10 +11,12 @@ from ..errors import InvalidInput
 from ..ledgers.protocol import Ledger
 from ..model.job import (
     STATES,
+    ClaimRequest,
     Job,
     Stamps,
     State,
 )
+from ..model.query import JobQuery
 from .base import (
     LEASE_MS,
     NO_CURSORS,
@@ -112,7 +114,7 @@ class ReadContract(Contract):
         """The ids of all pages."""
         pages, after = [], None
         while True:
-            page = ledger.jobs(after=after, limit=limit, **filters)
+            page = ledger.jobs(JobQuery(after=after, limit=limit, **filters))
             pages.append(ids(page.jobs))
             after = page.next
             if after is None:
@@ -154,23 +156,29 @@ class ReadContract(Contract):
     @pytest.mark.parametrize("state", STATES)
     def test_a_state_can_be_asked_for(self, ledger: Ledger, state: State) -> None:
         self.one_of_each(ledger)
-        assert ids(ledger.jobs(states=[state]).jobs) == [state]
+        assert ids(ledger.jobs(JobQuery(states=[state])).jobs) == [state]
 
     def test_several_states_can_be_asked_for(self, ledger: Ledger) -> None:
         self.one_of_each(ledger)
-        assert ids(ledger.jobs(states=["queued", "dead"]).jobs) == ["dead", "queued"]
-        assert ids(ledger.jobs(states=STATES).jobs) == ["held", "dead", "completed", "running", "queued"]
-        assert ids(ledger.jobs(states=["dead", "dead"]).jobs) == ["dead"]
-        assert ids(ledger.jobs(states=[]).jobs) == []
+        assert ids(ledger.jobs(JobQuery(states=["queued", "dead"])).jobs) == ["dead", "queued"]
+        assert ids(ledger.jobs(JobQuery(states=STATES)).jobs) == [
+            "held",
+            "dead",
+            "completed",
+            "running",
+            "queued",
+        ]
+        assert ids(ledger.jobs(JobQuery(states=["dead", "dead"])).jobs) == ["dead"]
+        assert ids(ledger.jobs(JobQuery(states=[])).jobs) == []
 
     def test_a_queue_and_an_effect_can_be_asked_for(self, ledger: Ledger) -> None:
         for n, (queue, effect) in enumerate([("q1", "e1"), ("q2", "e1"), ("q1", "e2"), ("q1", "e1")]):
             enqueue(ledger, f"n{n}", queue=queue, effect=effect)
         ledger.cancel("n0", now_ms=1)
-        assert ids(ledger.jobs(queue="q1").jobs) == ["n0", "n2", "n3"]
-        assert ids(ledger.jobs(effect="e1").jobs) == ["n0", "n1", "n3"]
-        assert ids(ledger.jobs(queue="q1", effect="e1", states=["queued"]).jobs) == ["n3"]
-        assert ids(ledger.jobs(queue="nothing").jobs) == []
+        assert ids(ledger.jobs(JobQuery(queue="q1")).jobs) == ["n0", "n2", "n3"]
+        assert ids(ledger.jobs(JobQuery(effect="e1")).jobs) == ["n0", "n1", "n3"]
+        assert ids(ledger.jobs(JobQuery(queue="q1", effect="e1", states=["queued"])).jobs) == ["n3"]
+        assert ids(ledger.jobs(JobQuery(queue="nothing")).jobs) == []
 
     def test_pages_of_a_choice_hold_together(self, ledger: Ledger) -> None:
         for n in range(9):
@@ -183,19 +191,19 @@ class ReadContract(Contract):
 
     def test_jobs_that_move_between_two_pages_are_seen_once(self, ledger: Ledger) -> None:
         enqueue(ledger, *"abcdef")
-        first = ledger.jobs(limit=3)
+        first = ledger.jobs(JobQuery(limit=3))
         for id in "be":
             ledger.cancel(id, now_ms=1)
         enqueue(ledger, "g")
-        second = ledger.jobs(limit=9, after=first.next)
+        second = ledger.jobs(JobQuery(limit=9, after=first.next))
         assert ids(first.jobs) + ids(second.jobs) == list("abcdefg")
 
     def test_a_job_that_is_purged_between_two_pages_loses_no_other(self, ledger: Ledger) -> None:
         enqueue(ledger, *"abcdef")
-        first = ledger.jobs(limit=3)
+        first = ledger.jobs(JobQuery(limit=3))
         ledger.cancel("c", now_ms=1)
         ledger.purge("c", now_ms=1)
-        assert ids(ledger.jobs(after=first.next).jobs) == list("def")
+        assert ids(ledger.jobs(JobQuery(after=first.next)).jobs) == list("def")
 
     def test_a_redriven_job_keeps_its_place_and_a_purged_one_begins_anew(self, ledger: Ledger) -> None:
         enqueue(ledger, *"abc")
@@ -210,7 +218,7 @@ class ReadContract(Contract):
     def test_a_cursor_that_no_page_gave_is_refused(self, ledger: Ledger, cursor: str) -> None:
         enqueue(ledger, "a")
         with pytest.raises(InvalidInput):
-            ledger.jobs(after=cursor)
+            ledger.jobs(JobQuery(after=cursor))
 
     # -- counts --
 
@@ -273,7 +281,7 @@ class ReadContract(Contract):
     def test_without_an_instant_the_ledgers_own_clock_is_read(self, ledger: Ledger) -> None:
         before_ms = ledger.now_ms()
         ledger.enqueue([new("a", effect="send")])
-        (job,) = ledger.claim(claimant="me", lease_ms=60_000, max_attempts=1)
+        (job,) = ledger.claim(ClaimRequest(claimant="me", lease_ms=60_000, max_attempts=1))
         after_ms = ledger.now_ms()
         assert job.first_claimed_at_ms is not None
         assert before_ms <= job.first_claimed_at_ms <= after_ms

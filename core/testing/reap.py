@@ -7,6 +7,7 @@ import pytest
 from ..ledgers.protocol import Ledger
 from ..model.inputs import Input
 from ..model.job import REAP_LIMIT, Job, Stamps
+from ..model.query import JobQuery
 from ..model.records import Row
 from .base import (
     LEASE_MS,
@@ -219,7 +220,7 @@ class ReapContract(Contract):
         last_five = ids(claim(ledger, 0, limit=5, lease_ms=200))
         claim(ledger, 0, limit=REAP_LIMIT, lease_ms=100)
         reap_passed(ledger, 200)
-        assert ids(ledger.jobs(states=["running"]).jobs) == last_five
+        assert ids(ledger.jobs(JobQuery(states=["running"])).jobs) == last_five
         assert ledger.counts()["queued"] == REAP_LIMIT
         reap_passed(ledger, 200)
         assert ledger.counts()["queued"] == REAP_LIMIT + 5
@@ -229,7 +230,7 @@ class ReapContract(Contract):
     ) -> None:
         ledger.enqueue([new(f"job-{n}", expires_at_ms=200 if n < 5 else 100) for n in range(REAP_LIMIT + 5)])
         reap_passed(ledger, 200)
-        assert ids(ledger.jobs(states=["queued"]).jobs) == [f"job-{n}" for n in range(5)]
+        assert ids(ledger.jobs(JobQuery(states=["queued"])).jobs) == [f"job-{n}" for n in range(5)]
         assert ledger.counts()["dead"] == REAP_LIMIT
         reap_passed(ledger, 200)
         assert ledger.counts()["dead"] == REAP_LIMIT + 5

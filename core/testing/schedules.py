@@ -10,7 +10,7 @@ import pytest
 
 from ..errors import InvalidInput
 from ..ledgers.protocol import Ledger
-from ..model.inputs import MAX_INT
+from ..model.checks import MAX_INT
 from ..model.job import Job, Stamps
 from ..model.records import Fire, Schedule
 from .base import (

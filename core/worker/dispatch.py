@@ -30,6 +30,7 @@ from ..model.job import (
     limit_of,
 )
 from ..model.policy import backoff_ms
+from ..model.query import JobQuery
 from ..model.receipts import Settled, Settlement
 from .attempt import (
     Attempt,
@@ -163,7 +164,7 @@ class Turns:
     def report_others(self) -> None:
         """Say once which queued jobs this worker leaves, because it has not loaded their effects."""
         try:
-            page = self._ledger.jobs(states=(QUEUED,), limit=1_000)
+            page = self._ledger.jobs(JobQuery(states=(QUEUED,), limit=1_000))
         except LedgerError as error:
             _log.debug("queued jobs of other effects were not looked for: %s", error)
             return

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..errors import InvalidInput
-from ..model.inputs import MAX_INT, check_int, check_name, check_seconds
+from ..model.checks import MAX_INT, check_int
+from ..model.inputs import check_name, check_seconds
 from ..model.job import MAX_CLAIM
 from ..model.policy import DEFAULT_LEASE_MS, DEFAULT_MAX_ATTEMPTS
 

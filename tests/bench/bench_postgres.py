@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from fencepost.core import NewJob, Receipt, Settlement
+from fencepost.core import ClaimRequest, NewJob, Receipt, Settlement
 from fencepost.core.ledgers.postgres import PostgresLedger
 from fencepost.core.worker.options import WorkerOptions
 from fencepost.core.worker.worker import Worker
@@ -301,7 +301,7 @@ def claim_and_settle_ms(ledger: PostgresLedger) -> tuple[float, float]:
     """One claim of a hundred, and their settlement."""
     started = time.perf_counter()
     claimed = ledger.claim(
-        claimant="bench", lease_ms=LEASE_MS, max_attempts=3, limit=BATCH, effects=["count"]
+        ClaimRequest(claimant="bench", lease_ms=LEASE_MS, max_attempts=3, limit=BATCH, effects=["count"])
     )
     between = time.perf_counter()
     settlements = [

@@ -22,7 +22,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Literal
 
-from fencepost.core import NewJob, Receipt, Settlement
+from fencepost.core import ClaimRequest, NewJob, Receipt, Settlement
 from fencepost.core.ledgers.sqlite import SqliteLedger
 
 from tests.bench.harness import Line, medians, percentile
@@ -162,12 +162,14 @@ def loop_ours(folder: Path) -> float:
         done = 0
         started = time.perf_counter()
         while claimed := ledger.claim(
-            claimant="ours",
-            lease_ms=LEASE_MS,
-            max_attempts=3,
-            limit=BATCH,
-            effects=["count"],
-            queues=["default"],
+            ClaimRequest(
+                claimant="ours",
+                lease_ms=LEASE_MS,
+                max_attempts=3,
+                limit=BATCH,
+                effects=["count"],
+                queues=["default"],
+            )
         ):
             outcome = {"bytes": 44, "words": 9}
             settled = ledger.settle(
@@ -265,11 +267,9 @@ def make_backlog(path: Path, kind: str, depth: int) -> SqliteLedger:
 def claim_one(ledger: SqliteLedger) -> list[str]:
     """Claim one job of the usual lane."""
     claimed = ledger.claim(
-        claimant="bench",
-        lease_ms=LEASE_MS,
-        max_attempts=3,
-        queues=["default"],
-        effects=["count"],
+        ClaimRequest(
+            claimant="bench", lease_ms=LEASE_MS, max_attempts=3, queues=["default"], effects=["count"]
+        ),
         now_ms=AT_MS,
     )
     return [job.id for job in claimed]
@@ -319,13 +319,14 @@ IDLE_S = 10.0
 
 WAITER = """
 import sys, time
+from fencepost.core import ClaimRequest
 from fencepost.core.ledgers.sqlite import SqliteLedger
 
 ledger = SqliteLedger(sys.argv[1])
 print("ready", flush=True)
 woken = 0
 while True:
-    jobs = ledger.claim(claimant="waiter", lease_ms=600_000, max_attempts=3, effects=["count"])
+    jobs = ledger.claim(ClaimRequest(claimant="waiter", lease_ms=600_000, max_attempts=3, effects=["count"]))
     for job in jobs:
         print(woken, time.monotonic_ns(), job.id, flush=True)
     if not jobs:

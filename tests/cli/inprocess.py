@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fencepost.core import (
+    ClaimRequest,
     Ledger,
     NewJob,
     Receipt,
@@ -85,13 +86,17 @@ class Program:
         """Claim jobs, and never come back."""
         defaults: dict[str, Any] = {"claimant": "w1", "max_attempts": 3}
         with self.ledger() as ledger:
-            jobs = ledger.claim(lease_ms=lease_ms, limit=limit, now_ms=now_ms, **(defaults | options))
+            jobs = ledger.claim(
+                ClaimRequest(lease_ms=lease_ms, limit=limit, **(defaults | options)), now_ms=now_ms
+            )
         return [job.id for job in jobs]
 
     def bury(self, *ids: str, error: str = "ValueError: no", now_ms: int = 0) -> None:
         """Claim these queued jobs, and fail them."""
         with self.ledger() as ledger:
-            for job in ledger.claim(claimant="w1", lease_ms=10, max_attempts=3, limit=100, now_ms=now_ms):
+            for job in ledger.claim(
+                ClaimRequest(claimant="w1", lease_ms=10, max_attempts=3, limit=100), now_ms=now_ms
+            ):
                 if job.id in ids:
                     assert ledger.fail(job.id, job.version, error=error, now_ms=now_ms)
                 else:
@@ -100,7 +105,7 @@ class Program:
     def hold(self, id: str, *, error: str = "outcome unknown", now_ms: int = 0) -> None:
         """Claim this one queued job, start it, and hold it."""
         with self.ledger() as ledger:
-            (job,) = ledger.claim(claimant="w1", lease_ms=10, max_attempts=3, now_ms=now_ms)
+            (job,) = ledger.claim(ClaimRequest(claimant="w1", lease_ms=10, max_attempts=3), now_ms=now_ms)
             assert job.id == id
             assert ledger.begin(id, job.version, now_ms=now_ms)
             assert ledger.hold(id, job.version, error=error, now_ms=now_ms)
@@ -108,7 +113,7 @@ class Program:
     def complete(self, *, now_ms: int = 0) -> None:
         """Claim one job, and complete it with its receipt."""
         with self.ledger() as ledger:
-            (job,) = ledger.claim(claimant="w1", lease_ms=10, max_attempts=3, now_ms=now_ms)
+            (job,) = ledger.claim(ClaimRequest(claimant="w1", lease_ms=10, max_attempts=3), now_ms=now_ms)
             text = f"text of {job.id}"
             done = Receipt(job.id, text_sha256(text), {"bytes": len(text), "words": 3})
             (settled,) = ledger.settle([Settlement(job.id, job.version, done)], now_ms=now_ms)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fencepost.core import Ledger, open_ledger
+from fencepost.core import JobQuery, Ledger, open_ledger
 
 from tests.postgres_server import Server
 from tests.programs import FENCEPOST, catches_sigterm
@@ -188,7 +188,7 @@ class Soak:
         about to act all the same.
         """
         decided, now = 0, time.monotonic()
-        held = ledger.jobs(states=["held"]).jobs
+        held = ledger.jobs(JobQuery(states=["held"])).jobs
         seen = {job.id: self._held.get(job.id, now) for job in held}
         done = self._lines("once")
         for job in held:
@@ -209,7 +209,7 @@ class Soak:
     def _account(self, ledger: Ledger, held: int) -> Account:
         jobs, after = [], None
         while True:
-            page = ledger.jobs(after=after)
+            page = ledger.jobs(JobQuery(after=after))
             jobs += page.jobs
             after = page.next
             if after is None:

@@ -16,6 +16,7 @@ from fencepost.core import (
     Stamps,
 )
 from fencepost.core.model import inputs as rules
+from fencepost.core.model.checks import check_int
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -149,7 +150,7 @@ def test_the_digest_is_that_of_the_utf_8_bytes() -> None:
 
 @pytest.mark.parametrize("value", [0, 1, MOST])
 def test_a_figure_is_0_or_more(value: int) -> None:
-    assert rules.check_int(value, "run_at_ms") == value
+    assert check_int(value, "run_at_ms") == value
 
 
 @pytest.mark.parametrize(
@@ -159,14 +160,14 @@ def test_a_figure_is_0_or_more(value: int) -> None:
 )
 def test_a_figure_out_of_bounds_is_refused_by_name(value: int) -> None:
     with pytest.raises(InvalidInput, match=r"^run_at_ms .*between 0 and 9007199254740991") as raised:
-        rules.check_int(value, "run_at_ms")
+        check_int(value, "run_at_ms")
     assert len(str(raised.value)) < 300
 
 
 @pytest.mark.parametrize("value", [True, False, 1.0, "1", None, float("nan"), [1]])
 def test_a_figure_is_a_whole_number_and_no_boolean(value: Any) -> None:
     with pytest.raises(InvalidInput, match=r"^run_at_ms must be a whole number"):
-        rules.check_int(value, "run_at_ms")
+        check_int(value, "run_at_ms")
 
 
 @pytest.mark.parametrize("value", [-(2**31), -1, 0, 2**31 - 1])

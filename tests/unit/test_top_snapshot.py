@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fencepost.core import NewJob
+from fencepost.core import ClaimRequest, NewJob
 from fencepost.core.cli.top.snapshot import (
     SHARE,
     Rates,
@@ -82,7 +82,7 @@ def test_a_ledger_that_is_slow_to_count_is_counted_less_often_and_looked_at_all_
         glance = sampler.look()
         assert ledger.counts_made == 1
     assert glance.counted_ago_s == SHARE - 2
-    ledger.claim(claimant="w1", lease_ms=10, max_attempts=3, now_ms=0)
+    ledger.claim(ClaimRequest(claimant="w1", lease_ms=10, max_attempts=3), now_ms=0)
     assert [job.id for job in sampler.look().running] == ["a"]
     ledger.clock_s += 1.0
     assert sampler.look().queues[0].counts.running == 1

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from fencepost.core import (
+    ClaimRequest,
     Job,
     LeaseLost,
     Ledger,
@@ -128,7 +129,7 @@ def test_heartbeats_keep_a_long_attempt_alive_past_its_lease(ledger: Ledger) -> 
         assert first is not None
         # The lease that the claim gave has ended by the ledger's clock, and the job still belongs to the claim.
         until(lambda: ledger.now_ms() > first.lease_until_ms + 100)
-        assert ledger.claim(claimant="thief", lease_ms=10, max_attempts=3) == []
+        assert ledger.claim(ClaimRequest(claimant="thief", lease_ms=10, max_attempts=3)) == []
         gate.go.set()
         until(lambda: running.events)
     assert running.events == [Event("a", 1, "completed")]
@@ -142,7 +143,7 @@ def test_heartbeats_heed_a_job_s_own_shorter_lease(ledger: Ledger) -> None:
         first = ledger.get_job("a")
         assert first is not None
         until(lambda: ledger.now_ms() > first.lease_until_ms + 100)
-        assert ledger.claim(claimant="thief", lease_ms=10, max_attempts=3) == []
+        assert ledger.claim(ClaimRequest(claimant="thief", lease_ms=10, max_attempts=3)) == []
         gate.go.set()
         until(lambda: running.events)
     assert running.events == [Event("a", 1, "completed")]
@@ -167,7 +168,7 @@ def test_an_attempt_that_takes_too_long_is_told_and_its_lease_lapses(ledger: Led
         assert gate.begun.acquire(timeout=LIMIT_S)
         until(lambda: gate.requests[0].lost.is_set())
         # No heartbeat comes any more: another worker gets the job once the lease has ended.
-        until(lambda: ledger.claim(claimant="next", lease_ms=60_000, max_attempts=9))
+        until(lambda: ledger.claim(ClaimRequest(claimant="next", lease_ms=60_000, max_attempts=9)))
         gate.go.set()
     job = ledger.get_job("a")
     assert job is not None
@@ -216,7 +217,7 @@ def test_after_the_grace_leases_are_left_to_lapse(ledger: Ledger) -> None:
     with following(ledger, Acting(gate), lease_ms=300, grace_s=0.05) as running:
         assert gate.begun.acquire(timeout=LIMIT_S)
         running.stop()
-        until(lambda: ledger.claim(claimant="next", lease_ms=60_000, max_attempts=9))
+        until(lambda: ledger.claim(ClaimRequest(claimant="next", lease_ms=60_000, max_attempts=9)))
         gate.go.set()
     assert gate.requests[0].lost.is_set()
 
@@ -263,7 +264,7 @@ def test_an_idle_worker_wakes_for_a_new_job_and_for_a_delayed_one(make_ledger: C
 
 def test_an_idle_worker_takes_over_a_lease_that_ends(ledger: Ledger) -> None:
     add(ledger, "a")
-    ledger.claim(claimant="dies", lease_ms=200, max_attempts=3)
+    ledger.claim(ClaimRequest(claimant="dies", lease_ms=200, max_attempts=3))
     with following(ledger, Acting()) as running:
         until(lambda: running.events)
     assert running.events == [Event("a", 3, "completed")]
@@ -611,7 +612,7 @@ def test_a_receiver_that_could_not_be_asked_leaves_the_outcome_unknown(ledger: L
         raise Reject("the receiver refuses the question")
 
     add(ledger, "a", stamps=Stamps(max_attempts=2))
-    assert ledger.claim(claimant="before", lease_ms=1, max_attempts=2)
+    assert ledger.claim(ClaimRequest(claimant="before", lease_ms=1, max_attempts=2))
     with following(ledger, Acting(delivery="probed", reconcile=cannot)) as running:
         until(lambda: running.events)
     assert [(event.id, event.state) for event in running.events] == [("a", "held")]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from .actions import PARTICIPLES, act, report
-from .selection import Filters
+from .selection import Filters, all_pages
 
 if TYPE_CHECKING:
     from ...ledgers.protocol import Ledger
@@ -54,7 +54,7 @@ def move_dead(
             f"many jobs at once are {PARTICIPLES[verb]} one queue at a time: name it with --queue"
         )
     # A list, not a walk: what is moved must not change what is found next.
-    found = list(filters.on(ledger, now_ms, states=[DEAD]).all(ledger))
+    found = list(all_pages(ledger, filters.on(ledger, now_ms, states=[DEAD])))
     if dry_run:
         _print_plan(found, verb, filters.queue, as_json=as_json)
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -61,8 +62,10 @@ def list_jobs(
     filters = selecting.Filters(queue, effect, error, older_than, newer_than, min_attempts, max_attempts)
     with open_existing(store, config, now_ms) as ledger:
         at_ms = instant(ledger, now_ms)
-        chosen = filters.on(ledger, at_ms, states=None if state is None else [one.value for one in state])
-        selecting.print_page(ledger, chosen.page(ledger, after=after, limit=limit), at_ms, as_json=as_json)
+        query = filters.on(ledger, at_ms, states=None if state is None else [one.value for one in state])
+        selecting.print_page(
+            ledger, ledger.jobs(replace(query, after=after, limit=limit)), at_ms, as_json=as_json
+        )
 
 
 @app.command()

@@ -12,6 +12,7 @@ from ...model.explain import (
     Surroundings,
     explain,
 )
+from ...model.query import JobQuery
 
 if TYPE_CHECKING:
     from ...ledgers.protocol import Ledger
@@ -110,7 +111,7 @@ def _running_beside(ledger: Ledger, job: Job, now_ms: int) -> int:
     """How many others are being worked on, up to a page: whose lease has ended shows no worker."""
     from ...model.job import RUNNING, lapsed
 
-    running = ledger.jobs(states=[RUNNING], queue=job.queue, effect=job.effect).jobs
+    running = ledger.jobs(JobQuery(states=[RUNNING], queue=job.queue, effect=job.effect)).jobs
     return sum(one.id != job.id and not lapsed(one, now_ms) for one in running)
 
 

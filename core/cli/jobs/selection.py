@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ...model.query import JobFilter
+from ...model.query import JobQuery
 
 if TYPE_CHECKING:
     from ...ledgers.protocol import Ledger
@@ -55,8 +55,8 @@ class Filters:
     min_attempts: int | None
     max_attempts: int | None
 
-    def on(self, ledger: Ledger, now_ms: int, *, states: Sequence[State] | None) -> Selection:
-        """What they mean at this instant, on this ledger.
+    def on(self, ledger: Ledger, now_ms: int, *, states: Sequence[State] | None) -> JobQuery:
+        """The first page of what they mean at this instant, on this ledger.
 
         Raises:
             InvalidInput: a name or a span is none.
@@ -71,49 +71,33 @@ class Filters:
             if name is not None:
                 check_name(name, what)
         newer, older = self.newer_than, self.older_than
-        where = JobFilter(
+        query = JobQuery(
+            states,
+            self.queue,
+            self.effect,
             error=self.error,
             min_attempts=self.min_attempts,
             max_attempts=self.max_attempts,
             since_ms=None if newer is None else now_ms - parse_span(newer, "--newer-than"),
             until_ms=None if older is None else now_ms - parse_span(older, "--older-than"),
         )
-        if where.asks_for_age and not ledger.capabilities.keeps_enqueue_time and states != [DEAD]:
+        if query.asks_for_age and not ledger.capabilities.keeps_enqueue_time and states != [DEAD]:
             raise Unsupported(
                 f"{ledger.location}: a ledger of this kind does not keep when a job was enqueued, so only dead jobs "
                 "have an age (--state dead); an SQL ledger keeps it (--store jobs.db)"
             )
-        return Selection(states, self.queue, self.effect, where)
+        return query
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """The jobs that a command is about."""
-
-    states: Sequence[State] | None
-    queue: str | None
-    effect: str | None
-    where: JobFilter
-
-    def page(self, ledger: Ledger, *, after: str | None, limit: int) -> Page:
-        """One page of them."""
-        return ledger.jobs(
-            states=self.states,
-            queue=self.queue,
-            effect=self.effect,
-            where=self.where,
-            after=after,
-            limit=limit,
-        )
-
-    def all(self, ledger: Ledger) -> Iterator[Job]:
-        """Every one, page after page."""
-        after = None
-        while True:
-            page = self.page(ledger, after=after, limit=CHUNK)
-            yield from page.jobs
-            if (after := page.next) is None:
-                return
+def all_pages(ledger: Ledger, query: JobQuery) -> Iterator[Job]:
+    """Every job that the query finds, page after page."""
+    query = replace(query, limit=CHUNK)
+    while True:
+        page = ledger.jobs(query)
+        yield from page.jobs
+        if page.next is None:
+            return
+        query = replace(query, after=page.next)
 
 
 def print_page(ledger: Ledger, page: Page, now_ms: int, *, as_json: bool) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from ...ledgers.protocol import Ledger
 from ...model.job import RUNNING, Job
+from ...model.query import JobQuery
 from ...model.queue_counts import QueueCounts
 
 MAX_ROWS: Final = 100
@@ -108,7 +109,7 @@ class Sampler:
             now_ms,
             lines,
             self._clock_s() - self._counted_s,
-            ledger.jobs(states=[RUNNING], limit=MAX_ROWS).jobs,
+            ledger.jobs(JobQuery(states=[RUNNING], limit=MAX_ROWS)).jobs,
             ledger.latest_deaths(limit=MAX_ROWS),
         )
 

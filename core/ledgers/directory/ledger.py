@@ -20,7 +20,7 @@ from ...model.inputs import (
     is_name,
 )
 from ...model.job import ClaimRequest, Job, State
-from ...model.query import ALL_JOBS, JobFilter
+from ...model.query import ALL_JOBS, JobQuery
 from ...model.receipts import (
     Published,
     Receipt,
@@ -225,22 +225,10 @@ class DirectoryLedger(MovingVerbs, WithoutSchedules):
         with self._store.table() as table:
             return table.jobs.get(id)
 
-    @checked
-    def jobs(
-        self,
-        *,
-        states: Sequence[State] | None = None,
-        queue: str | None = None,
-        effect: str | None = None,
-        where: JobFilter = ALL_JOBS,
-        after: str | None = None,
-        limit: int = 1000,
-    ) -> Page:
+    def jobs(self, query: JobQuery = ALL_JOBS) -> Page:
         """The cursor is the id of the last job shown."""
         with self._store.table() as table:
-            return looking.page(
-                table, states=states, queue=queue, effect=effect, where=where, after=after, limit=limit
-            )
+            return looking.page(table, query)
 
     @checked
     def counts(self, *, queue: str | None = None) -> dict[State, int]:

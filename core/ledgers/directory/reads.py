@@ -7,35 +7,19 @@ from collections.abc import Sequence
 from ...model import job as moves
 from ...model.inputs import check_name
 from ...model.job import State
-from ...model.query import JobFilter
+from ...model.query import JobQuery
 from ...model.records import Page
 from .table import Table
 
 
-def page(
-    table: Table,
-    *,
-    states: Sequence[State] | None,
-    queue: str | None,
-    effect: str | None,
-    where: JobFilter,
-    after: str | None,
-    limit: int,
-) -> Page:
+def page(table: Table, query: JobQuery) -> Page:
     """Some jobs in order of enqueue; the cursor is the id of the last one."""
-    found = [
-        job
-        for job in table.in_order()
-        if (states is None or job.state in states)
-        and (queue is None or job.queue == queue)
-        and (effect is None or job.effect == effect)
-        and where.matches(job)
-    ]
-    if after is not None:
-        place = table.order_of(check_name(after, "cursor"))
+    found = [job for job in table.in_order() if query.matches(job)]
+    if query.after is not None:
+        place = table.order_of(check_name(query.after, "cursor"))
         found = [job for job in found if table.order_of(job.id) > place]
-    shown = found[:limit]
-    return Page(shown, shown[-1].id if len(found) > limit else None)
+    shown = found[: query.limit]
+    return Page(shown, shown[-1].id if len(found) > query.limit else None)
 
 
 def counts(table: Table, queue: str | None) -> dict[State, int]:

@@ -13,7 +13,7 @@ from typing import Any, Final, Self
 
 from ...model.inputs import Input, NewJob, check_request
 from ...model.job import ClaimRequest, Job, State
-from ...model.query import ALL_JOBS, JobFilter
+from ...model.query import ALL_JOBS, JobQuery
 from ...model.receipts import (
     Published,
     Receipt,
@@ -229,22 +229,10 @@ class PostgresLedger(SqlLedger):
         with self._database.read() as transaction:
             return looking.get_job(transaction, id)
 
-    @checked
-    def jobs(
-        self,
-        *,
-        states: Sequence[State] | None = None,
-        queue: str | None = None,
-        effect: str | None = None,
-        where: JobFilter = ALL_JOBS,
-        after: str | None = None,
-        limit: int = 1000,
-    ) -> Page:
+    def jobs(self, query: JobQuery = ALL_JOBS) -> Page:
         """The cursor is the place in the order of enqueue."""
         with self._database.snapshot() as transaction:
-            return looking.jobs(
-                transaction, states=states, queue=queue, effect=effect, where=where, after=after, limit=limit
-            )
+            return looking.jobs(transaction, query)
 
     @checked
     def counts(self, *, queue: str | None = None) -> dict[State, int]:

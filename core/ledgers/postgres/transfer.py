@@ -7,6 +7,7 @@ from typing import Final
 
 from ...model.inputs import MAX_RECORDS, Input
 from ...model.job import DEAD, Job
+from ...model.query import JobQuery
 from ...model.records import Export, Row
 from ...model.texts import storable
 from ..rows import job_of, stamps_ms
@@ -27,7 +28,7 @@ def export_rows(transaction: Transaction, after: str | None, limit: int) -> Expo
         transaction,
         after,
         limit,
-        list_jobs=lambda after, limit: jobs(transaction, after=after, limit=limit),
+        list_jobs=lambda after, limit: jobs(transaction, JobQuery(after=after, limit=limit)),
         read_rows=lambda jobs: _rows(transaction, jobs),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...errors import InvalidInput
 from ...model.job import Job
+from ...model.query import JobQuery
 from ...model.queue_counts import QueueCounts
 from ..rows import job_of
 from .transaction import Transaction
@@ -20,6 +21,17 @@ def cursor_key(cursor: str | None) -> int:
     if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
         raise InvalidInput(f"{cursor!r:.80} is no cursor: give the one that the page before returned")
     return int(cursor)
+
+
+def searched(query: JobQuery) -> dict[str, str | int | None]:
+    """What a search compares with each job, as the statements name it."""
+    return {
+        "error": query.error,
+        "min_attempts": query.min_attempts,
+        "max_attempts": query.max_attempts,
+        "since_ms": query.since_ms,
+        "until_ms": query.until_ms,
+    }
 
 
 def queue_counts(transaction: Transaction, *, now_ms: int, since_ms: int) -> list[QueueCounts]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 
 from ...errors import LedgerCorrupt
 from ...model.inputs import Input
@@ -18,10 +17,10 @@ from ...model.job import (
     Job,
     State,
 )
-from ...model.query import ALL_JOBS, JobFilter
+from ...model.query import JobQuery
 from ...model.records import Page
 from ..rows import job_of
-from ..sql.reads import cursor_key
+from ..sql.reads import cursor_key, searched
 from .arrays import text_array
 from .claim import lanes, open_lanes
 from .transaction import Transaction
@@ -50,32 +49,23 @@ def get_job(transaction: Transaction, id: str) -> Job | None:
     return None if row is None else job_of(row)
 
 
-def jobs(
-    transaction: Transaction,
-    *,
-    states: Sequence[State] | None = None,
-    queue: str | None = None,
-    effect: str | None = None,
-    where: JobFilter = ALL_JOBS,
-    after: str | None,
-    limit: int,
-) -> Page:
+def jobs(transaction: Transaction, query: JobQuery) -> Page:
     """A page in order of enqueue; the cursor is the key of its last job."""
-    wanted = STATES if states is None else states
+    wanted = STATES if query.states is None else query.states
     bounds = {
-        "after": cursor_key(after),
+        "after": cursor_key(query.after),
         "states": text_array(wanted),
-        "queue": queue,
-        "effect": effect,
-        "limit": limit + 1,
+        "queue": query.queue,
+        "effect": query.effect,
+        "limit": query.limit + 1,
     }
-    if where == ALL_JOBS:
+    if not query.searches:
         found = transaction.rows("keys", bounds | {"scan": QUEUED in wanted or COMPLETED in wanted})
     else:
-        found = transaction.rows("keys_where", bounds | asdict(where))
-    keys = [key for (key,) in found[:limit]]
+        found = transaction.rows("keys_where", bounds | searched(query))
+    keys = [key for (key,) in found[: query.limit]]
     rows = transaction.rows("jobs_at", {"keys": json.dumps(keys)})
-    return Page([job_of(row) for row in rows], str(keys[-1]) if len(found) > limit else None)
+    return Page([job_of(row) for row in rows], str(keys[-1]) if len(found) > query.limit else None)
 
 
 def counts(transaction: Transaction, queue: str | None) -> dict[State, int]:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from ...model.inputs import Input
 from ...model.job import DEAD, Job
+from ...model.query import JobQuery
 from ...model.records import Export, Row
 from ..rows import job_of, stamps_ms
 from ..sql import transfer
@@ -25,7 +26,7 @@ def export_rows(transaction: Transaction, after: str | None, limit: int) -> Expo
         transaction,
         after,
         limit,
-        list_jobs=lambda after, limit: jobs(transaction, after=after, limit=limit),
+        list_jobs=lambda after, limit: jobs(transaction, JobQuery(after=after, limit=limit)),
         read_rows=lambda jobs: _rows(transaction, jobs),
     )
 

@@ -35,7 +35,7 @@ with DirectoryLedger(store, step=kill_at(point, int(nth))) as ledger:
     if verb == "enqueue":
         ledger.enqueue([NewJob("a", "x"), NewJob("b", "y")])
     elif verb == "claim":
-        ledger.claim(claimant="dies", lease_ms=10, max_attempts=3, now_ms=100)
+        ledger.claim(ClaimRequest(claimant="dies", lease_ms=10, max_attempts=3), now_ms=100)
     elif verb == "publish":
         ledger.publish(Receipt("a", "00", {"n": 1}))
     elif verb == "complete":
@@ -59,7 +59,9 @@ def finish(store: Path) -> None:
     request = ClaimRequest(claimant="next", lease_ms=10, max_attempts=3)
     with DirectoryLedger(store) as ledger:
         ledger.enqueue([NewJob("a", "x"), NewJob("b", "y")], now_ms=200)
-        claimed = ledger.claim(claimant="next", lease_ms=10, max_attempts=3, limit=10, now_ms=200)
+        claimed = ledger.claim(
+            ClaimRequest(claimant="next", lease_ms=10, max_attempts=3, limit=10), now_ms=200
+        )
         settlements = [
             Settlement(
                 job.id, job.version, ledger.receipts([job.id]).get(job.id, Receipt(job.id, "00", {"n": 1}))
@@ -113,7 +115,7 @@ def test_a_crash_in_a_settlement_completes_the_job_with_its_receipt_or_not_at_al
     store: Path, point: str
 ) -> None:
     with DirectoryLedger(store) as ledger:
-        ledger.claim(claimant="dies", lease_ms=10, max_attempts=3, now_ms=100)
+        ledger.claim(ClaimRequest(claimant="dies", lease_ms=10, max_attempts=3), now_ms=100)
     die_in("settle", store, point)
     with DirectoryLedger(store) as ledger:
         states = [job.state for job in ledger.jobs().jobs]
@@ -128,7 +130,7 @@ def test_the_names_of_receipts_are_durable_before_their_jobs_are_completed_and_b
 ) -> None:
     steps: list[str] = []
     with DirectoryLedger(store, step=steps.append) as ledger:
-        ledger.claim(claimant="w", lease_ms=10, max_attempts=3, now_ms=100)
+        ledger.claim(ClaimRequest(claimant="w", lease_ms=10, max_attempts=3), now_ms=100)
         steps.clear()
         receipt = Receipt("a", "00", {"n": 1})
         ledger.settle([Settlement("a", 1, receipt)], now_ms=101)
@@ -145,7 +147,7 @@ def test_the_names_of_receipts_are_durable_before_their_jobs_are_completed_and_b
 @pytest.mark.parametrize("point", RECEIPTS)
 def test_a_crash_in_publish_leaves_the_receipt_whole_or_absent(store: Path, point: str) -> None:
     with DirectoryLedger(store) as ledger:
-        ledger.claim(claimant="dies", lease_ms=10, max_attempts=3, now_ms=100)
+        ledger.claim(ClaimRequest(claimant="dies", lease_ms=10, max_attempts=3), now_ms=100)
     die_in("publish", store, point)
     path = store / "effects" / "a.json"
     before = path.read_bytes() if path.exists() else None
@@ -157,7 +159,7 @@ def test_a_crash_in_publish_leaves_the_receipt_whole_or_absent(store: Path, poin
 @pytest.mark.parametrize("point", JOBS)
 def test_a_crash_in_complete_leaves_the_job_running_or_completed(store: Path, point: str) -> None:
     with DirectoryLedger(store) as ledger:
-        ledger.claim(claimant="dies", lease_ms=10, max_attempts=3, now_ms=100)
+        ledger.claim(ClaimRequest(claimant="dies", lease_ms=10, max_attempts=3), now_ms=100)
         ledger.publish(Receipt("a", "00", {"n": 1}))
     die_in("complete", store, point)
     with DirectoryLedger(store) as ledger:

@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 from fencepost.core import (
+    ClaimRequest,
     InvalidInput,
+    JobQuery,
     LedgerBusy,
     LedgerCorrupt,
     LedgerFailed,
@@ -46,8 +48,8 @@ def write_rows(store: Path, *found: dict[str, Any]) -> None:
 
 
 def claim(ledger: DirectoryLedger, now_ms: int, **options: Any) -> list[str]:
-    claimed = ledger.claim(claimant="w", lease_ms=10, max_attempts=options.pop("max_attempts", 3), limit=100,
-                           now_ms=now_ms, **options)  # fmt: skip
+    request = ClaimRequest("w", lease_ms=10, **({"max_attempts": 3, "limit": 100} | options))
+    claimed = ledger.claim(request, now_ms=now_ms)
     return [job.id for job in claimed]
 
 
@@ -368,12 +370,14 @@ def test_moves_shorten_last_errors_and_never_fail_for_size(tmp_path: Path) -> No
     write_rows(store, *(PLAIN | {"ID": f"j-{n}"} for n in range(30_000)))
     with DirectoryLedger(store) as ledger:
         for now_ms in range(0, 16_000, 1_000):
-            claimed = ledger.claim(claimant="w", lease_ms=10**6, max_attempts=1, limit=1_000, now_ms=now_ms)
+            claimed = ledger.claim(
+                ClaimRequest(claimant="w", lease_ms=10**6, max_attempts=1, limit=1_000), now_ms=now_ms
+            )
             for job in claimed[:1]:
                 assert ledger.fail(job.id, job.version, error="e" * 2_000, now_ms=now_ms)
             size = (store / "jobs.json").stat().st_size
             assert size <= 4_194_304
-        running = ledger.jobs(states=["running"], limit=100_000).jobs
+        running = ledger.jobs(JobQuery(states=["running"], limit=100_000)).jobs
         assert len(running) > 3_000
         for job in running[:10]:
             assert ledger.retry(
@@ -399,14 +403,14 @@ def test_a_lock_that_is_not_had_in_time_is_busy(store: Path) -> None:
 
 NO_ROOM = """
 import resource, sys
-from fencepost.core import LedgerFailed, NewJob
+from fencepost.core import ClaimRequest, LedgerFailed, NewJob
 from fencepost.core.ledgers.directory import DirectoryLedger
 
 with DirectoryLedger(sys.argv[1]) as ledger:
     resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))
     for verb in (
         lambda: ledger.enqueue([NewJob("b", "y" * 200)]),
-        lambda: ledger.claim(claimant="w", lease_ms=10, max_attempts=3, now_ms=1),
+        lambda: ledger.claim(ClaimRequest(claimant="w", lease_ms=10, max_attempts=3), now_ms=1),
     ):
         try:
             verb()
@@ -429,7 +433,7 @@ def test_a_file_system_that_takes_no_more_ends_in_a_clear_line_and_an_intact_sto
 
 NO_PERMISSION = """
 import os, sys
-from fencepost.core import LedgerFailed, NewJob
+from fencepost.core import ClaimRequest, LedgerFailed, NewJob
 from fencepost.core.ledgers.directory import DirectoryLedger
 
 with DirectoryLedger(sys.argv[1]) as ledger:

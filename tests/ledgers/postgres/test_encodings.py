@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 from fencepost.core import (
+    ClaimRequest,
     Ledger,
     LedgerFailed,
     NewJob,
@@ -59,7 +60,7 @@ def test_what_a_client_says_of_its_own_encoding_changes_nothing(
         url += "&client_encoding=LATIN1"
     with open_ledger(url) as odd:
         odd.enqueue([NewJob("a", TEXT)], now_ms=0)
-        (job,) = odd.claim(claimant="日本", lease_ms=10, max_attempts=1, now_ms=1)
+        (job,) = odd.claim(ClaimRequest(claimant="日本", lease_ms=10, max_attempts=1), now_ms=1)
         assert odd.fail("a", job.version, error=TEXT, now_ms=2)
         assert odd.redrive("a", actor="日本", reason="naïve", now_ms=3)
     assert ledger.read_inputs(["a"])["a"].text == TEXT

@@ -25,7 +25,7 @@ LEASE_MS = 100
 
 
 def claim(ledger: Ledger, now_ms: int) -> int:
-    (job,) = ledger.claim(claimant="me", lease_ms=LEASE_MS, max_attempts=1, now_ms=now_ms)
+    (job,) = ledger.claim(ClaimRequest(claimant="me", lease_ms=LEASE_MS, max_attempts=1), now_ms=now_ms)
     return job.version
 
 
@@ -34,23 +34,23 @@ def claim(ledger: Ledger, now_ms: int) -> int:
 
 def exhausted_in_a_claim(ledger: Ledger) -> None:
     claim(ledger, 0)
-    ledger.claim(claimant="me", lease_ms=LEASE_MS, max_attempts=1, now_ms=LEASE_MS)
+    ledger.claim(ClaimRequest(claimant="me", lease_ms=LEASE_MS, max_attempts=1), now_ms=LEASE_MS)
 
 
 def used_up_by_a_stricter_worker(ledger: Ledger) -> None:
     version = claim(ledger, 0)
     ledger.retry("a", version, run_at_ms=None, error="no", max_attempts=2, now_ms=1)
-    ledger.claim(claimant="me", lease_ms=LEASE_MS, max_attempts=1, now_ms=2)
+    ledger.claim(ClaimRequest(claimant="me", lease_ms=LEASE_MS, max_attempts=1), now_ms=2)
 
 
 def expired_in_a_claim(ledger: Ledger) -> None:
-    ledger.claim(claimant="me", lease_ms=LEASE_MS, max_attempts=1, now_ms=1_000)
+    ledger.claim(ClaimRequest(claimant="me", lease_ms=LEASE_MS, max_attempts=1), now_ms=1_000)
 
 
 def expired_in_a_turn(ledger: Ledger) -> None:
     """A settlement goes along with the claim that buries; ``b`` is the one that is settled."""
     ledger.enqueue([NewJob("b", "text", priority=1)], now_ms=0)
-    (job,) = ledger.claim(claimant="me", lease_ms=5_000, max_attempts=1, now_ms=0)
+    (job,) = ledger.claim(ClaimRequest(claimant="me", lease_ms=5_000, max_attempts=1), now_ms=0)
     request = ClaimRequest(claimant="me", lease_ms=LEASE_MS, max_attempts=1)
     settlement = Settlement("b", job.version, Receipt("b", "0" * 64, {"n": 1}))
     ledger.settle_and_claim([settlement], request, now_ms=1_000)
@@ -189,7 +189,7 @@ def test_an_error_in_a_batch_leaves_every_job_of_it(ledger: Ledger, sql: Sql, by
             _ = (
                 ledger.sweep_expired(now_ms=1)
                 if by == "sweep"
-                else ledger.claim(claimant="me", lease_ms=1, max_attempts=1, now_ms=1)
+                else ledger.claim(ClaimRequest(claimant="me", lease_ms=1, max_attempts=1), now_ms=1)
             )
     finally:
         mend(sql)

@@ -14,26 +14,26 @@ Sql = Callable[..., list[tuple[Any, ...]]]
 
 FORKED = """
 import os, sys
-from fencepost.core import NewJob, open_ledger
+from fencepost.core import ClaimRequest, NewJob, open_ledger
 
 ledger = open_ledger(sys.argv[1])
 ledger.enqueue([NewJob(f"job-{n}", "text") for n in range(40)])
-claim = dict(claimant="me", lease_ms=60_000, max_attempts=3)
-assert len(ledger.claim(**claim)) == 1
+request = ClaimRequest(claimant="me", lease_ms=60_000, max_attempts=3)
+assert len(ledger.claim(request)) == 1
 ledger.wait(0.01)  # it listens, over a connection that the children inherit
 children = []
 for number in range(3):
     child = os.fork()
     if child == 0:
         for _ in range(10):
-            (job,) = ledger.claim(**claim)
+            (job,) = ledger.claim(request)
             assert ledger.complete(job.id, job.version)
         ledger.wait(0.01)
         ledger.close()
         sys.exit(0)  # everything is collected and torn down, what came over the fork included
     children.append(child)
 for _ in range(9):
-    (job,) = ledger.claim(**claim)
+    (job,) = ledger.claim(request)
     assert ledger.complete(job.id, job.version)
 for child in children:
     assert os.waitpid(child, 0)[1] == 0
@@ -42,7 +42,7 @@ assert ledger.counts() == {"queued": 0, "running": 1, "completed": 39, "dead": 0
 # The parent still hears of commits over the connection on which it listened before.
 listener = ledger._watch._connection
 while ledger.wait(0.01):
-    ledger.claim(**claim)
+    ledger.claim(request)
 child = os.fork()
 if child == 0:
     ledger.enqueue([NewJob("news", "text")])
@@ -55,10 +55,10 @@ ledger.close()
 
 FORKED_WHILE_BUSY = """
 import os, sys, threading
-from fencepost.core import NewJob, open_ledger
+from fencepost.core import ClaimRequest, NewJob, open_ledger
 
 ledger = open_ledger(sys.argv[1])
-ledger.claim(claimant="me", lease_ms=1, max_attempts=1)
+ledger.claim(ClaimRequest(claimant="me", lease_ms=1, max_attempts=1))
 inside, go_on = threading.Event(), threading.Event()
 
 def write():
@@ -75,7 +75,7 @@ while ledger._watch._connection is None:
 child = os.fork()
 if child == 0:
     ledger.enqueue([NewJob("a", "text")])
-    ledger.claim(claimant="me", lease_ms=60_000, max_attempts=1)
+    ledger.claim(ClaimRequest(claimant="me", lease_ms=60_000, max_attempts=1))
     ledger.wait(0.01)
     os._exit(0)
 assert os.waitpid(child, 0)[1] == 0

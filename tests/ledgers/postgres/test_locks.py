@@ -12,6 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 from fencepost.core import (
+    ClaimRequest,
     InvalidInput,
     Job,
     Ledger,
@@ -33,7 +34,9 @@ def add(ledger: Ledger, *ids: str, **options: Any) -> None:
 
 
 def claim(ledger: Ledger, limit: int = 1, now_ms: int = 10, **options: Any) -> list[Job]:
-    return ledger.claim(claimant="me", lease_ms=1_000, max_attempts=3, limit=limit, now_ms=now_ms, **options)
+    return ledger.claim(
+        ClaimRequest(claimant="me", lease_ms=1_000, max_attempts=3, limit=limit, **options), now_ms=now_ms
+    )
 
 
 def ids(jobs: list[Job]) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from fencepost.core import Ledger, LedgerVersion, NewJob
+from fencepost.core import ClaimRequest, Ledger, LedgerVersion, NewJob
 from fencepost.core.ledgers.postgres import PostgresLedger, migrations
 from fencepost.core.ledgers.postgres.address import parse_address
 from fencepost.core.ledgers.postgres.upgrade import Upgraded, upgrade, upgrade_script
@@ -124,7 +124,7 @@ def test_an_older_schema_is_upgraded_on_request_alone_with_its_rows(
 ) -> None:
     with PostgresLedger(new_url) as old:
         old.enqueue([NewJob("a", "text\0"), NewJob("b", "text")])
-        old.claim(claimant="me", lease_ms=60_000, max_attempts=3)
+        old.claim(ClaimRequest(claimant="me", lease_ms=60_000, max_attempts=3))
         with monkeypatch.context() as later:
             later.setattr(migrations, "FOLDER", tomorrow)
             later.setattr(migrations.make, "__defaults__", (tomorrow,))
@@ -156,7 +156,7 @@ def test_a_schema_named_by_a_reserved_word_is_a_schema_like_any_other(postgres_u
         try:
             with PostgresLedger(postgres_url, schema="user") as ledger:
                 ledger.enqueue([NewJob("a", "text")])
-                assert ledger.claim(claimant="me", lease_ms=1, max_attempts=1)[0].id == "a"
+                assert ledger.claim(ClaimRequest(claimant="me", lease_ms=1, max_attempts=1))[0].id == "a"
         finally:
             connection.execute('DROP SCHEMA "user" CASCADE')
 

@@ -14,7 +14,9 @@ from typing import Any
 import psycopg
 import pytest
 from fencepost.core import (
+    ClaimRequest,
     Job,
+    JobQuery,
     Ledger,
     LedgerBusy,
     LedgerFailed,
@@ -59,7 +61,9 @@ def far(wire: Wire, url: str, ledger: Ledger) -> Iterator[PostgresLedger]:
 
 
 def claim(ledger: Ledger, now_ms: int, limit: int = 9) -> list[Job]:
-    return ledger.claim(claimant="me", lease_ms=1_000, max_attempts=9, limit=limit, now_ms=now_ms)
+    return ledger.claim(
+        ClaimRequest(claimant="me", lease_ms=1_000, max_attempts=9, limit=limit), now_ms=now_ms
+    )
 
 
 def batch(jobs: list[Job]) -> list[Settlement]:
@@ -321,7 +325,7 @@ def test_two_machines_one_of_which_is_cut_off_in_the_middle_of_a_batch(
     ):
         for _ in range(4):
             assert stuck.acquire(timeout=LIMIT_S)
-        held = {job.id for job in ledger.jobs(states=["running"]).jobs}
+        held = {job.id for job in ledger.jobs(JobQuery(states=["running"])).jobs}
         assert len(held) >= 4
         wire.flowing.clear()
         with following(near_ledger, Acting(), lease_ms=1_000, max_attempts=99) as near_group:

@@ -9,7 +9,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from fencepost.core import Ledger, NewJob
+from fencepost.core import ClaimRequest, Ledger, NewJob
 from fencepost.core.ledgers import postgres
 from fencepost.core.ledgers.postgres.address import parse_address
 from fencepost.core.ledgers.postgres.arrays import (
@@ -185,6 +185,6 @@ def test_a_claim_in_a_deep_ledger_takes_what_is_ready(
 ) -> None:
     fill(sql, completed=20_000, delayed=5_000, running=3_000, queued=0)
     ledger.enqueue([NewJob(f"job-{n}", "x") for n in range(5)], now_ms=10)
-    (job, *_) = ledger.claim(claimant="me", lease_ms=10, max_attempts=3, limit=2, now_ms=20)
+    (job, *_) = ledger.claim(ClaimRequest(claimant="me", lease_ms=10, max_attempts=3, limit=2), now_ms=20)
     assert job.id == "job-0"
     assert ledger.next_due_ms() == 0

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 import pytest
 from fencepost.core import (
+    ClaimRequest,
     Ledger,
     LedgerFailed,
     NewJob,
@@ -46,7 +47,7 @@ def test_workers_at_one_queue_get_on_whatever_is_preset(ledger: Ledger, url: str
         def work(_: int) -> list[str]:
             done = []
             for _ in range(10):
-                jobs = odd.claim(claimant="me", lease_ms=60_000, max_attempts=3, limit=5)
+                jobs = odd.claim(ClaimRequest(claimant="me", lease_ms=60_000, max_attempts=3, limit=5))
                 assert all(odd.read_inputs([job.id])[job.id].text == TEXT for job in jobs)
                 batch = [
                     Settlement(job.id, job.version, Receipt(job.id, "0" * 64, {"n": TEXT})) for job in jobs

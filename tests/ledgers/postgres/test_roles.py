@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 from fencepost.core import (
+    ClaimRequest,
     Ledger,
     LedgerFailed,
     NewJob,
@@ -170,7 +171,9 @@ def work(own: Ledger, owner: Ledger, n: str) -> None:
         owner.enqueue([NewJob(f"{n}{name}", "text", queue=queue, **options) for name in names], now_ms=0)
 
     def claim(now_ms: int) -> list[tuple[str, int]]:
-        jobs = own.claim(claimant="me", lease_ms=10, max_attempts=2, limit=99, queues=[queue], now_ms=now_ms)
+        jobs = own.claim(
+            ClaimRequest(claimant="me", lease_ms=10, max_attempts=2, limit=99, queues=[queue]), now_ms=now_ms
+        )
         return [(job.id, job.version) for job in jobs]
 
     add("done", "late", "released", "held", "retried", "failed", "lapsed", "started")
@@ -209,7 +212,9 @@ def operate(own: Ledger, owner: Ledger, n: str) -> None:
     assert own.redrive(f"{n}cancelled", now_ms=2)
     assert own.cancel(f"{n}cancelled", now_ms=3)
     assert own.purge(f"{n}cancelled", now_ms=4)
-    for job in owner.claim(claimant="me", lease_ms=9, max_attempts=9, limit=9, queues=[f"{n}q"], now_ms=5):
+    for job in owner.claim(
+        ClaimRequest(claimant="me", lease_ms=9, max_attempts=9, limit=9, queues=[f"{n}q"]), now_ms=5
+    ):
         owner.hold(job.id, job.version, error="who knows", now_ms=6)
     assert own.resolve(f"{n}adopted", decision="applied", outcome={"n": 1}, now_ms=7)
     assert own.resolve(f"{n}retried", decision="retry", now_ms=7)
@@ -304,7 +309,7 @@ def test_a_refusal_is_said_in_a_line_without_sql(as_role: Callable[[str], Ledger
 
 
 def claim_one(ledger: Ledger) -> object:
-    return ledger.claim(claimant="me", lease_ms=1_000, max_attempts=3, now_ms=10)
+    return ledger.claim(ClaimRequest(claimant="me", lease_ms=1_000, max_attempts=3), now_ms=10)
 
 
 def test_a_reader_cannot_write(as_role: Callable[[str], Ledger], ledger: Ledger) -> None:

@@ -11,6 +11,7 @@ import pytest
 from fencepost.core import (
     ClaimRequest,
     Job,
+    JobQuery,
     NewJob,
     Receipt,
     Settlement,
@@ -25,7 +26,9 @@ Look = Callable[..., list[tuple[Any, ...]]]
 
 
 def claim(ledger: SqliteLedger, now_ms: int, **options: Any) -> list[Job]:
-    return ledger.claim(now_ms=now_ms, **({"claimant": "me", "lease_ms": 100, "max_attempts": 3} | options))
+    return ledger.claim(
+        ClaimRequest(**({"claimant": "me", "lease_ms": 100, "max_attempts": 3} | options)), now_ms=now_ms
+    )
 
 
 def ids(jobs: list[Job]) -> list[str]:
@@ -241,7 +244,7 @@ def test_a_jobs_own_limit_and_the_workers_are_told_apart_in_a_lane(ledger: Sqlit
         for job in claim(ledger, now_ms, limit=2, max_attempts=9):
             ledger.retry(job.id, job.version, run_at_ms=None, error="no", max_attempts=9, now_ms=now_ms + 1)
     assert ids(claim(ledger, 300, limit=2, max_attempts=2)) == ["own"]
-    assert [job.id for job in ledger.jobs(states=["dead"]).jobs] == ["plain"]
+    assert [job.id for job in ledger.jobs(JobQuery(states=["dead"])).jobs] == ["plain"]
 
 
 # -- settling --
@@ -250,7 +253,7 @@ def test_a_jobs_own_limit_and_the_workers_are_told_apart_in_a_lane(ledger: Sqlit
 def test_a_claim_settles_a_thousand_those_that_passed_first_in_front(ledger: SqliteLedger) -> None:
     ledger.enqueue([NewJob(f"job-{n:04}", "text", expires_at_ms=5_000 - n) for n in range(1_500)], now_ms=0)
     claim(ledger, 5_000)
-    dead = {job.id for job in ledger.jobs(states=["dead"], limit=1_500).jobs}
+    dead = {job.id for job in ledger.jobs(JobQuery(states=["dead"], limit=1_500)).jobs}
     assert dead == {f"job-{n:04}" for n in range(500, 1_500)}
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fencepost.core import LedgerBusy, LedgerFailed, NewJob
+from fencepost.core import ClaimRequest, JobQuery, LedgerBusy, LedgerFailed, NewJob
 from fencepost.core.ledgers.sqlite import SqliteLedger
 
 Open = Callable[..., SqliteLedger]
@@ -28,9 +28,9 @@ def descriptors(path: Path) -> int:
     return sum(os.path.exists(link) and os.readlink(link) == str(path) for link in links)
 
 
-def claim(ledger: SqliteLedger, **options: Any) -> list[str]:
-    asked: dict[str, Any] = {"claimant": "me", "lease_ms": 1_000, "max_attempts": 3, "now_ms": 0} | options
-    return [job.id for job in ledger.claim(**asked)]
+def claim(ledger: SqliteLedger, *, now_ms: int | None = 0, **options: Any) -> list[str]:
+    asked: dict[str, Any] = {"claimant": "me", "lease_ms": 1_000, "max_attempts": 3} | options
+    return [job.id for job in ledger.claim(ClaimRequest(**asked), now_ms=now_ms)]
 
 
 # -- locks --
@@ -116,7 +116,7 @@ def test_every_cursor_is_drained(ledger: SqliteLedger, path: Path) -> None:
     ledger.enqueue([NewJob(f"job-{n}", "text") for n in range(50)])
     claim(ledger, limit=20)
     ledger.get_job("job-1")
-    ledger.jobs(limit=10)
+    ledger.jobs(JobQuery(limit=10))
     ledger.read_inputs(["job-1"])
     other = sqlite3.connect(path)
     assert other.execute("SELECT count(*) FROM fencepost_jobs WHERE state = 'running'").fetchone() == (20,)
@@ -217,7 +217,7 @@ def test_threads_that_use_and_close_the_ledger_at_once_end_with_an_answer_or_an_
             start.wait()
             try:
                 while claim(ledger, limit=2):
-                    ledger.jobs(limit=5)
+                    ledger.jobs(JobQuery(limit=5))
             except LedgerFailed as error:
                 return str(error)
             return "closed"
@@ -234,26 +234,26 @@ def test_threads_that_use_and_close_the_ledger_at_once_end_with_an_answer_or_an_
 
 FORKED = """
 import os, sys
-from fencepost.core import NewJob, open_ledger
+from fencepost.core import ClaimRequest, NewJob, open_ledger
 
 ledger = open_ledger(sys.argv[1])
 ledger.enqueue([NewJob(f"job-{n}", "text") for n in range(40)])
-claim = dict(claimant="me", lease_ms=60_000, max_attempts=3)
-assert len(ledger.claim(**claim)) == 1
+request = ClaimRequest(claimant="me", lease_ms=60_000, max_attempts=3)
+assert len(ledger.claim(request)) == 1
 assert ledger.wait(10)
 children = []
 for number in range(3):
     child = os.fork()
     if child == 0:
         for _ in range(10):
-            (job,) = ledger.claim(**claim)
+            (job,) = ledger.claim(request)
             assert ledger.complete(job.id, job.version)
         ledger.wait(0)
         ledger.close()
         os._exit(0)
     children.append(child)
 for _ in range(9):
-    (job,) = ledger.claim(**claim)
+    (job,) = ledger.claim(request)
     assert ledger.complete(job.id, job.version)
 for child in children:
     assert os.waitpid(child, 0)[1] == 0
@@ -271,10 +271,10 @@ def test_a_forked_child_opens_connections_of_its_own(path: Path) -> None:
 
 FORKED_WHILE_BUSY = """
 import os, sys, threading
-from fencepost.core import NewJob, open_ledger
+from fencepost.core import ClaimRequest, NewJob, open_ledger
 
 ledger = open_ledger(sys.argv[1])
-ledger.claim(claimant="me", lease_ms=1, max_attempts=1)
+ledger.claim(ClaimRequest(claimant="me", lease_ms=1, max_attempts=1))
 assert not ledger.wait(0)
 inside = threading.Event()
 
@@ -346,7 +346,7 @@ def test_a_fork_that_python_was_not_told_of_is_refused(
 
 KILLED = """
 import sys
-from fencepost.core import NewJob, Receipt, Settlement, open_ledger
+from fencepost.core import ClaimRequest, NewJob, Receipt, Settlement, open_ledger
 from fencepost.core.model.inputs import text_sha256
 
 ledger = open_ledger(sys.argv[1])
@@ -355,7 +355,7 @@ number = 0
 while True:
     ledger.enqueue([NewJob(f"{sys.argv[2]}-{number}-{n}", "text") for n in range(20)])
     number += 1
-    jobs = ledger.claim(claimant="me", lease_ms=600_000, max_attempts=3, limit=15)
+    jobs = ledger.claim(ClaimRequest(claimant="me", lease_ms=600_000, max_attempts=3, limit=15))
     done = [Settlement(job.id, job.version, Receipt(job.id, text_sha256("text"), {})) for job in jobs[:10]]
     ledger.settle(done)
     for job in jobs[10:]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from fencepost.core import (
+    ClaimRequest,
     IdentityConflict,
     InvalidInput,
     Ledger,
@@ -57,7 +58,7 @@ def fill(ledger: Ledger, count: int = 30) -> None:
         [NewJob("later", "text", queue="mail", run_at_ms=9_000, expires_at_ms=99_000)], now_ms=1_000
     )
     claimed = ledger.claim(
-        claimant="me", lease_ms=100, max_attempts=3, limit=12, queues=["default"], now_ms=2_000
+        ClaimRequest(claimant="me", lease_ms=100, max_attempts=3, limit=12, queues=["default"]), now_ms=2_000
     )
     for place, job in enumerate(claimed):
         if place < 4:
@@ -128,9 +129,11 @@ def test_the_jobs_go_on_in_the_destination_and_not_in_the_source(open_store: Cal
     fill(source)
     copy_ledger(source, destination, actor="ops", now_ms=5_000)
     with pytest.raises(LedgerSealed, match=r"jobs\.db"):
-        source.claim(claimant="me", lease_ms=100, max_attempts=3, now_ms=6_000)
+        source.claim(ClaimRequest(claimant="me", lease_ms=100, max_attempts=3), now_ms=6_000)
     assert source.audit()[-1].action == "seal"
-    claimed = destination.claim(claimant="me", lease_ms=100, max_attempts=3, limit=40, now_ms=9_000)
+    claimed = destination.claim(
+        ClaimRequest(claimant="me", lease_ms=100, max_attempts=3, limit=40), now_ms=9_000
+    )
     # All but the completed, the dead, the held and the purged; two that were running have been reclaimed.
     assert len(claimed) == 31 - 3 - 3 - 2
     # The delayed ones have become ready, in the order of their run_at among their priority.
@@ -184,7 +187,7 @@ def test_a_copy_that_crashed_goes_on_when_it_is_run_again(
     assert {row.id for row in rows(destination)} == set(ids[:25])
     # A job that has come may have its receipt, or its later fence, still to come: nobody works here yet.
     with pytest.raises(LedgerSealed, match=source_name):
-        destination.claim(claimant="me", lease_ms=100, max_attempts=3, now_ms=5_000)
+        destination.claim(ClaimRequest(claimant="me", lease_ms=100, max_attempts=3), now_ms=5_000)
     with pytest.raises(LedgerSealed, match=source_name):
         destination.enqueue([NewJob("new", "text")])
     with pytest.raises(LedgerSealed, match=source_name):
@@ -194,7 +197,7 @@ def test_a_copy_that_crashed_goes_on_when_it_is_run_again(
     copied = copy_ledger(source, destination, now_ms=5_000)
     assert (copied.rows, copied.new) == (31, 6)
     assert contents(destination) == before
-    assert destination.claim(claimant="me", lease_ms=100, max_attempts=3, now_ms=5_000)
+    assert destination.claim(ClaimRequest(claimant="me", lease_ms=100, max_attempts=3), now_ms=5_000)
 
 
 CRASH_AT_A_VERB = """
@@ -281,7 +284,7 @@ def test_a_copy_that_cannot_go_on_leaves_what_has_come_closed(
         with pytest.raises(LedgerBusy):
             copy_ledger(busy, destination, now_ms=5_000)
     with pytest.raises(LedgerSealed, match=SQLITE):
-        destination.claim(claimant="me", lease_ms=100, max_attempts=3, now_ms=5_000)
+        destination.claim(ClaimRequest(claimant="me", lease_ms=100, max_attempts=3), now_ms=5_000)
     assert copy_ledger(open_store(SQLITE), destination, now_ms=5_000).new == 26
 
 
@@ -295,7 +298,7 @@ def test_the_same_destination_under_another_name_stays_closed(
     with pytest.raises(LedgerSealed, match=r"link/other\.db"):
         copy_ledger(source, destination, now_ms=5_000)
     with pytest.raises(LedgerSealed, match=SQLITE):
-        destination.claim(claimant="me", lease_ms=100, max_attempts=3, now_ms=5_000)
+        destination.claim(ClaimRequest(claimant="me", lease_ms=100, max_attempts=3), now_ms=5_000)
     assert copy_ledger(source, open_store("link/other.db"), now_ms=5_000).new == 26
 
 
@@ -307,7 +310,9 @@ def test_of_two_copies_at_once_the_first_to_end_decides(open_store: Callable[[st
     def another_ends(passed: int) -> None:
         if not destination.audit(id=source.location)[1:]:
             copy_ledger(source, destination, now_ms=5_000)
-            destination.claim(claimant="me", lease_ms=100, max_attempts=3, limit=300, now_ms=9_000)
+            destination.claim(
+                ClaimRequest(claimant="me", lease_ms=100, max_attempts=3, limit=300), now_ms=9_000
+            )
 
     assert copy_ledger(source, destination, now_ms=5_000, progress=another_ends).rows == 301
     assert copy_ledger(source, destination, now_ms=9_000).new == 0
@@ -397,7 +402,7 @@ def test_a_copy_that_has_ended_is_left_as_it_is(open_store: Callable[[str], Ledg
     fill(source)
     source.pause("mail", now_ms=4_000)
     copy_ledger(source, destination, now_ms=5_000)
-    assert destination.claim(claimant="me", lease_ms=100, max_attempts=3, now_ms=9_000)
+    assert destination.claim(ClaimRequest(claimant="me", lease_ms=100, max_attempts=3), now_ms=9_000)
     destination.enqueue([NewJob("new", "text")], now_ms=9_000)
     destination.resume("mail", now_ms=9_000)
     after, audit = contents(destination), destination.audit()

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 from fencepost.core import (
+    ClaimRequest,
     IdentityConflict,
+    JobQuery,
     LedgerCorrupt,
     NewJob,
     Stamps,
@@ -36,7 +38,7 @@ def test_requests_of_any_length_arrive_whole_and_in_order(ledger: SqliteLedger, 
     jobs = [NewJob(f"job-{n}", f"text {n}") for n in range(count)]
     answers = ledger.enqueue(jobs, now_ms=7)
     assert [(answer.id, answer.created) for answer in answers] == [(job.id, True) for job in jobs]
-    assert [job.id for job in ledger.jobs(limit=count).jobs] == [job.id for job in jobs]
+    assert [job.id for job in ledger.jobs(JobQuery(limit=count)).jobs] == [job.id for job in jobs]
     assert {id: item.text for id, item in ledger.read_inputs(job.id for job in jobs).items()} == {
         job.id: job.text for job in jobs
     }
@@ -52,7 +54,7 @@ def test_alike_and_scattered_jobs_are_stored_alike(
     chosen = [OPTIONS[which] for which, length in runs for _ in range(length)]
     jobs = [NewJob(f"job-{start + n}", "text", **options) for n, options in enumerate(chosen)]
     ledger.enqueue(jobs, now_ms=7)
-    page = ledger.jobs(limit=10_000).jobs[start:]
+    page = ledger.jobs(JobQuery(limit=10_000)).jobs[start:]
     assert page == [job.queued(enqueued_at_ms=7) for job in jobs]
 
 
@@ -80,7 +82,7 @@ def test_a_place_in_the_order_outlives_death_and_redrive(ledger: SqliteLedger) -
     for id in "bca":
         ledger.redrive(id, now_ms=2)
     assert [job.id for job in ledger.jobs().jobs] == list("abcd")
-    claimed = ledger.claim(claimant="me", lease_ms=1, max_attempts=1, limit=4, now_ms=2)
+    claimed = ledger.claim(ClaimRequest(claimant="me", lease_ms=1, max_attempts=1, limit=4), now_ms=2)
     assert [job.id for job in claimed] == list("abcd")
 
 
@@ -136,7 +138,7 @@ def test_the_schema_keeps_nonsense_out(
     ledger: SqliteLedger, look: Look, statement: str, message: str
 ) -> None:
     ledger.enqueue([NewJob("a", "text"), NewJob("b", "text")], now_ms=0)
-    ledger.claim(claimant="me", lease_ms=1, max_attempts=1, now_ms=0)
+    ledger.claim(ClaimRequest(claimant="me", lease_ms=1, max_attempts=1), now_ms=0)
     ledger.complete("a", 1, now_ms=0)
     ledger.cancel("b", now_ms=0)
     from fencepost.core import Receipt

@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 from fencepost.core import (
+    ClaimRequest,
     InvalidInput,
+    JobQuery,
     LedgerCorrupt,
     LedgerFailed,
     LedgerReplaced,
@@ -111,7 +113,7 @@ def test_a_damaged_page_is_reported_as_corrupt(open_ledger: Open, path: Path) ->
         file.seek(4096 * 3)
         file.write(b"\xff" * 4096 * 40)
     with pytest.raises(LedgerCorrupt, match="back-up"):
-        open_ledger().jobs(limit=2_000)
+        open_ledger().jobs(JobQuery(limit=2_000))
 
 
 def test_a_text_that_is_no_utf8_is_reported_as_corrupt(ledger: SqliteLedger, path: Path) -> None:
@@ -157,7 +159,7 @@ def test_a_file_that_was_replaced_or_removed_takes_no_more_work(
     change(path)
     verbs: list[Callable[[], object]] = [
         lambda: ledger.enqueue([NewJob("b", "text")]),
-        lambda: ledger.claim(claimant="me", lease_ms=1, max_attempts=1),
+        lambda: ledger.claim(ClaimRequest(claimant="me", lease_ms=1, max_attempts=1)),
         lambda: ledger.wait(0),
     ]
     for verb in verbs:
@@ -177,7 +179,7 @@ def test_a_file_that_was_removed_is_not_made_anew_by_whoever_had_it_open(
 
 
 def test_a_file_that_was_replaced_ends_a_wait(ledger: SqliteLedger, path: Path) -> None:
-    ledger.claim(claimant="me", lease_ms=1, max_attempts=1)
+    ledger.claim(ClaimRequest(claimant="me", lease_ms=1, max_attempts=1))
     swap(path)
     with pytest.raises(LedgerReplaced):
         ledger.wait(30)
@@ -219,7 +221,7 @@ def test_a_link_to_the_file_is_the_same_ledger(ledger: SqliteLedger, path: Path,
     link.symlink_to(path)
     with SqliteLedger(link) as linked:
         assert linked.get_job("a") == ledger.get_job("a")
-        linked.claim(claimant="me", lease_ms=1, max_attempts=1, queues=["none"])
+        linked.claim(ClaimRequest(claimant="me", lease_ms=1, max_attempts=1, queues=["none"]))
         ledger.enqueue([NewJob("b", "text")])
         assert linked.wait(30)
 

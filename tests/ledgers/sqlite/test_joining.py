@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from fencepost.core import (
+    ClaimRequest,
     IdentityConflict,
     InvalidInput,
     LedgerBusy,
@@ -148,7 +149,7 @@ def test_a_sealed_ledger_takes_nothing_this_way_either(
 def test_an_enqueue_in_a_transaction_wakes_at_its_commit(
     ledger: SqliteLedger, mine: sqlite3.Connection
 ) -> None:
-    ledger.claim(claimant="me", lease_ms=1, max_attempts=1)
+    ledger.claim(ClaimRequest(claimant="me", lease_ms=1, max_attempts=1))
     ledger.enqueue([NewJob("a", "text")], connection=mine)
     assert not ledger.wait(0)
     mine.commit()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from fencepost.core import LedgerFailed, NewJob, Stamps
+from fencepost.core import ClaimRequest, LedgerFailed, NewJob, Stamps
 from fencepost.core.ledgers.sqlite import SqliteLedger
 
 Look = Callable[..., list[tuple[Any, ...]]]
@@ -17,17 +17,19 @@ LEASE_MS = 100
 
 
 def claim(ledger: SqliteLedger, now_ms: int, max_attempts: int = 1) -> int:
-    (job,) = ledger.claim(claimant="me", lease_ms=LEASE_MS, max_attempts=max_attempts, now_ms=now_ms)
+    (job,) = ledger.claim(
+        ClaimRequest(claimant="me", lease_ms=LEASE_MS, max_attempts=max_attempts), now_ms=now_ms
+    )
     return job.version
 
 
 def exhausted_in_a_claim(ledger: SqliteLedger) -> None:
     claim(ledger, 0)
-    ledger.claim(claimant="me", lease_ms=LEASE_MS, max_attempts=1, now_ms=LEASE_MS)
+    ledger.claim(ClaimRequest(claimant="me", lease_ms=LEASE_MS, max_attempts=1), now_ms=LEASE_MS)
 
 
 def expired_in_a_claim(ledger: SqliteLedger) -> None:
-    ledger.claim(claimant="me", lease_ms=LEASE_MS, max_attempts=1, now_ms=1_000)
+    ledger.claim(ClaimRequest(claimant="me", lease_ms=LEASE_MS, max_attempts=1), now_ms=1_000)
 
 
 def last_retry(ledger: SqliteLedger) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from fencepost.core import (
+    ClaimRequest,
     InvalidInput,
     Job,
     LedgerCorrupt,
@@ -26,7 +27,7 @@ DIGEST = text_sha256("text")
 
 def claimed(ledger: SqliteLedger, count: int) -> list[Job]:
     ledger.enqueue([NewJob(f"job-{n:03}", "text") for n in range(count)], now_ms=0)
-    return ledger.claim(claimant="me", lease_ms=100, max_attempts=3, limit=count, now_ms=0)
+    return ledger.claim(ClaimRequest(claimant="me", lease_ms=100, max_attempts=3, limit=count), now_ms=0)
 
 
 def settlement(job: Job, **outcome: Any) -> Settlement:
@@ -94,7 +95,7 @@ def test_the_receipts_of_a_batch_that_came_too_late_are_kept(ledger: SqliteLedge
 def test_a_batch_of_an_older_claim_completes_nothing(ledger: SqliteLedger, count: int) -> None:
     """All receipts are new and all leases live; only the fences tell that another claim holds the jobs."""
     stale = claimed(ledger, count)
-    held = ledger.claim(claimant="other", lease_ms=100, max_attempts=3, limit=count, now_ms=100)
+    held = ledger.claim(ClaimRequest(claimant="other", lease_ms=100, max_attempts=3, limit=count), now_ms=100)
     assert len(held) == count
     answers = ledger.settle([settlement(job) for job in stale], now_ms=101)
     assert [item.completed for item in answers] == [False] * count

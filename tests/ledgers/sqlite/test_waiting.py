@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from fencepost.core import LedgerFailed, NewJob
+from fencepost.core import ClaimRequest, LedgerFailed, NewJob
 from fencepost.core.ledgers.folder_watch import FolderWatch
 from fencepost.core.ledgers.sqlite import SqliteLedger, watch
 
@@ -23,7 +23,9 @@ LONG_S = 60
 
 def look(ledger: SqliteLedger) -> None:
     """A claim that finds nothing: what has been committed before it is known."""
-    assert ledger.claim(claimant="me", lease_ms=1, max_attempts=1, queues=["none"], now_ms=0) == []
+    assert (
+        ledger.claim(ClaimRequest(claimant="me", lease_ms=1, max_attempts=1, queues=["none"]), now_ms=0) == []
+    )
 
 
 def test_a_wait_ends_at_a_commit_of_another_process(ledger: SqliteLedger, path: Path) -> None:
