@@ -1,7 +1,7 @@
 """Every error that Fencepost raises, as one tree.
 
     FencepostError
-    ├── InvalidInput          a value breaks a rule of docs/reference/contract.md §3
+    ├── InvalidInput          a value breaks a rule of docs/reference/contract/limits.md §3
     │   └── LimitExceeded     … because it is too large, too long or too many
     ├── IdentityConflict      an id is bound to another text or another effect
     ├── LeaseLost             the claim no longer holds the job: its fence or its lease has passed

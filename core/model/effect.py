@@ -19,7 +19,7 @@ from .inputs import text_sha256
 from .keys import idempotency_key
 
 Delivery: TypeAlias = Literal["local", "keyed", "probed", "once"]
-"""How an effect may be repeated; docs/reference/contract.md §8 has the table."""
+"""How an effect may be repeated; docs/reference/contract/effects.md §8 has the table."""
 
 DELIVERIES: tuple[Delivery, ...] = ("local", "keyed", "probed", "once")
 

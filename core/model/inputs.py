@@ -1,4 +1,4 @@
-"""What comes in: the rules of docs/reference/contract.md §3, and the values that pass them."""
+"""What comes in: the rules of docs/reference/contract/limits.md §3, and the values that pass them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The job, its states and every move between them: docs/reference/contract.md §2 as pure functions.
+"""The job, its states and every move between them: docs/reference/contract/jobs.md §2 as pure functions.
 
 No I/O and no clock: each move takes a job and the instant, and returns the job after it, or ``None`` where the
 move is refused. The directory ledger runs on these functions; the SQL ledgers are tested against them.

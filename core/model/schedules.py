@@ -1,4 +1,4 @@
-"""``@every``: the arithmetic of schedules (docs/reference/contract.md §7), without clock and without ledger."""
+"""``@every``: the arithmetic of schedules (docs/reference/contract/schedules.md §7.8), without clock or ledger."""
 
 from __future__ import annotations
 

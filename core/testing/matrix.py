@@ -1,4 +1,4 @@
-"""Every situation × every verb: what docs/reference/contract.md §2 allows, what changes, and what is refused."""
+"""Every situation × every verb: what docs/reference/contract/jobs.md §2 allows, what changes, and what is refused."""
 
 from __future__ import annotations
 

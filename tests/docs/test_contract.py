@@ -1,4 +1,4 @@
-"""The contract's lists of errors, verbs and values are those of the program."""
+"""The contract's lists of errors, verbs and values are those of the program, and its sections are found by number."""
 
 import dataclasses
 import inspect
@@ -10,12 +10,18 @@ from fencepost.core import FencepostError, Ledger, errors
 
 from .pages import ROOT
 
-PAGE = (ROOT / "docs" / "reference" / "contract.md").read_text()
-LISTED = re.compile(r"^    (\w+)\(([^()]*(?:\(\)[^()]*)*)\)", re.MULTILINE)
+FOLDER = ROOT / "docs" / "reference" / "contract"
+INDEX = FOLDER / "README.md"
+PAGES = {page.name: page.read_text() for page in sorted(FOLDER.glob("*.md"))}
+
+HEADING = re.compile(r"^#+ (\d+(?:\.\d+)?)\.? (.+)$", re.MULTILINE)
+LISTED = re.compile(r"^(\w+)\(([^()]*(?:\(\)[^()]*)*)\)", re.MULTILINE)
+CITED = re.compile(r"(?:\b[Cc]ontract|\bcontract/[\w-]+\.md) ((?:§\d+(?:\.\d+)?(?:, )?)+)")
 
 
 def section(number):
-    return re.search(rf"^## {number}\. .*?(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)[0]
+    """The pages of a section: that of its own heading, and those of its parts that have pages of their own."""
+    return "\n".join(text for text in PAGES.values() if re.match(rf"# {number}[. ]", text))
 
 
 def names(parameters):
@@ -66,9 +72,56 @@ def test_every_error_is_named_and_no_other():
         for name, each in inspect.getmembers(errors, inspect.isclass)
         if issubclass(each, FencepostError) or each is FencepostError
     }
-    assert set(re.findall(r"`([A-Z]\w+)", section(4))) == classes
+    named = set(re.findall(r"`([A-Z]\w+)[`(]", section(4)))
+    assert named == classes
 
 
 def test_errors_are_said_to_be_what_they_are():
     for name, parent in re.findall(r"`(\w+)` \(an? `(\w+)`\)", section(4)):
         assert issubclass(getattr(errors, name), getattr(errors, parent))
+
+
+# -- The pages --
+
+
+def numbers():
+    return [number for text in PAGES.values() for number, _ in HEADING.findall(text)]
+
+
+def test_a_section_number_names_one_place():
+    found = numbers()
+    assert sorted(found) == sorted(set(found))
+    assert {str(number) for number in range(1, 11)} <= set(found)
+
+
+def test_the_index_names_every_page_beside_its_number():
+    listed = re.findall(r"^\| (\d+) \|.*", INDEX.read_text(), re.MULTILINE)
+    rows = {
+        page: number
+        for number in listed
+        for row in re.findall(rf"^\| {number} \|(.*)$", INDEX.read_text(), re.MULTILINE)
+        for page in re.findall(r"\]\(([\w-]+\.md)\)", row)
+    }
+    pages = {
+        name: HEADING.search(text)[1].split(".")[0] for name, text in PAGES.items() if name != INDEX.name
+    }
+    assert rows == pages
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_line_of_a_page_is_longer_than_120_characters(name):
+    assert [line for line in PAGES[name].splitlines() if len(line) > 120] == []
+
+
+def test_every_section_that_is_cited_exists():
+    known = set(numbers())
+    cited = {
+        (str(path.relative_to(ROOT)), number)
+        for folder in ("core", "plugins", "effects", "tests", "docs")
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in {".py", ".md", ".sql", ".toml"}
+        for numbers in CITED.findall(path.read_text("utf-8"))
+        for number in re.findall(r"[\d.]+", numbers)
+    }
+    assert len(cited) > 20
+    assert [(path, number) for path, number in sorted(cited) if number.rstrip(".") not in known] == []

@@ -1,4 +1,4 @@
-"""A job as an object of ``jobs.json``, and back: docs/reference/contract.md §5.
+"""A job as an object of ``jobs.json``, and back: docs/reference/contract/directory-ledger.md §5.
 
 Five fields always, in this order; the others only where they are not the default.
 """
