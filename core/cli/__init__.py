@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _run(arguments: list[str], *, debug: bool) -> int:
-    from .app import app
+    from .app import app  # makes most of the objects that wait_while_starting is for
 
     try:
         app(args=arguments, prog_name="fencepost")

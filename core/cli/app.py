@@ -60,7 +60,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
+        from importlib.metadata import version  # slow to load, and only this option needs it
 
         print(f"fencepost {version('fencepost')}")
         raise typer.Exit

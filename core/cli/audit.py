@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
 from .ui import options
+from .ui.output import for_a_program, print_document
+from .ui.store import instant, open_existing
 
 
 def audit(
@@ -26,17 +29,12 @@ def audit(
 
     Example: fencepost audit --store jobs.db --id order-17
     """
-    from dataclasses import asdict
-
-    from .ui.output import for_a_program, print_document
-    from .ui.store import instant, open_existing
-
     with open_existing(store, config, now_ms) as ledger:
         entries = ledger.audit(id=id, limit=limit)
         at_ms = instant(ledger, now_ms)
     if for_a_program(as_json):
         print_document({"schema_version": 1, "audit": [asdict(entry) for entry in entries]})
         return
-    from .ui.render import draw_audit
+    from .ui.render import draw_audit  # rich is slow to load, and only a terminal needs it
 
     draw_audit(entries, at_ms)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
+from ...plugins import settings as plugin_settings
+from ...plugins.manager import Plugins
+from ...plugins.settings import NotConfigured
 from ..config import Config
-from ..errors import PluginError
+from ..errors import EffectNotFound, PluginError
 from ..model.effect import Effect
 from .ui.output import warn
-
-if TYPE_CHECKING:
-    from ...plugins.manager import Plugins
 
 
 class Effects:
@@ -31,9 +31,6 @@ class Effects:
         blocked: Sequence[str] | None,
         wanted: Sequence[str] | None = None,
     ) -> None:
-        from ...plugins import settings as plugin_settings
-        from ...plugins.manager import Plugins
-
         only = wanted[0] if wanted and len(wanted) == 1 else None
         self.plugins: Plugins = Plugins.load(blocked=tuple(blocked or ()), modules=tuple(modules or ()))
         origin = str(config.path) if config.path else ""
@@ -61,13 +58,21 @@ class Effects:
         """The effect of that name with its settings; EffectNotFound or PluginError where that cannot be."""
         return self.plugins.choose(name, self._settings.get(name))
 
+    def text_check(self, name: str) -> Callable[[str], None]:
+        """The check of a text that the effect makes before a job is stored; warns where the effect has none here."""
+        try:
+            return self.choose(name).validate
+        except EffectNotFound:
+            warn(f"no effect {name!r} is installed here; the jobs wait for a worker that has it")
+        except PluginError as error:
+            warn(f"the texts are not checked by the effect {name!r}: {error}")
+        return lambda text: None
+
     def choose_all(self) -> dict[str, Effect]:
         """Every effect that is installed and needs no setting that is missing.
 
         One that is set up wrongly is an error if the user has given it settings, and is left out if not.
         """
-        from ...plugins.settings import NotConfigured
-
         chosen = {}
         for name in self.plugins.effect_names():
             try:

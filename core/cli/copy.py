@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
+from ..ledgers.open import open_ledger
+from ..ledgers.transfer import copy_ledger
+from ..model.clock import logical, wall_ms
 from .ui import options
+from .ui.output import for_a_program, print_document
+from .ui.progress import progress
+from .ui.store import actor_or_user, open_existing
 
 
 def copy(
@@ -29,15 +36,6 @@ def copy(
 
     Example: fencepost copy --from jobs-data --to jobs.db
     """
-    from dataclasses import asdict
-
-    from ..ledgers.open import open_ledger
-    from ..ledgers.transfer import copy_ledger
-    from ..model.clock import logical, wall_ms
-    from .ui.output import for_a_program, print_document
-    from .ui.progress import progress
-    from .ui.store import actor_or_user, open_existing
-
     logical_ms = options.logical_or_none(now_ms)
     clock = wall_ms if logical_ms is None else logical(logical_ms)
     with open_existing(source, None, now_ms) as old, open_ledger(destination, clock=clock) as new:

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import tempfile
 from typing import Annotated, Final
 
 import typer
+
+from ..errors import FencepostError
+from ..ledgers.crash import EXIT_CODE
 
 LEASE: Final = ("--lease-ms", "10")
 
@@ -21,12 +28,6 @@ def demo(
 
     Example: fencepost demo --input docs/samples/jobs.json
     """
-    import os
-    import sys
-    import tempfile
-
-    from ..ledgers.crash import EXIT_CODE
-
     with tempfile.TemporaryDirectory(prefix="fencepost-demo-") as folder:
         store = ("--store", os.path.join(folder, "store"))
         steps: tuple[tuple[int, tuple[str, ...]], ...] = (
@@ -42,11 +43,6 @@ def demo(
 
 
 def _child(arguments: tuple[str, ...], expected: int) -> bytes:
-    import subprocess
-    import sys
-
-    from ..errors import FencepostError
-
     ended = subprocess.run(
         [sys.executable, "-m", "fencepost.core.cli", *arguments], stdout=subprocess.PIPE, check=False
     )

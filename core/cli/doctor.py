@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import asdict
+from typing import Annotated, Any
 
 import typer
 
+from ...effects.count import effect_outcome
+from ..config import load
+from ..doctor.examine import Report, examine
+from ..errors import InvalidInput
+from ..ledgers.open import ledger_exists, open_inspection
+from ..model.clock import logical, wall_ms
 from .ui import options
-
-if TYPE_CHECKING:
-    from ..doctor.examine import Report
+from .ui.output import for_a_program, print_document
+from .ui.progress import progress
 
 
 def doctor(
@@ -32,15 +38,6 @@ def doctor(
 
     Example: fencepost doctor --store jobs.db --verify
     """
-    from ...effects.count import effect_outcome
-    from ..config import load
-    from ..doctor.examine import examine
-    from ..errors import InvalidInput
-    from ..ledgers.open import ledger_exists, open_inspection
-    from ..model.clock import logical, wall_ms
-    from .ui.output import for_a_program, print_document
-    from .ui.progress import progress
-
     name = load(config).store if store is None else store
     if not ledger_exists(name):
         raise InvalidInput(f"{name}: there is no ledger of that name; say which with --store")
@@ -53,7 +50,7 @@ def doctor(
     if for_a_program(as_json):
         print_document(_document(report, location))
     else:
-        from .ui.render import draw_findings
+        from .ui.render import draw_findings  # rich is slow to load, and only a terminal needs it
 
         draw_findings(report, location)
     if report.findings:
@@ -62,8 +59,6 @@ def doctor(
 
 
 def _document(report: Report, location: str) -> dict[str, Any]:
-    from dataclasses import asdict
-
     return {
         "schema_version": 1,
         "store": location,

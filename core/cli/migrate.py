@@ -6,7 +6,12 @@ from typing import Annotated
 
 import typer
 
+from ..config import load
+from ..errors import Unsupported
+from ..ledgers.open import parse_store
+from ..ledgers.postgres.upgrade import upgrade, upgrade_script
 from .ui import options
+from .ui.output import print_document
 
 
 def migrate(
@@ -23,18 +28,12 @@ def migrate(
 
     Example: fencepost migrate --store postgresql://db/jobs --dry-run
     """
-    from ..config import load
-    from ..errors import Unsupported
-    from ..ledgers.open import parse_store
-    from .ui.output import print_document
-
     name = load(config).store if store is None else store
     kind, url = parse_store(name)
     if kind != "postgres":
         raise Unsupported(
             f"{name}: only a PostgreSQL ledger is migrated by hand; this one is brought up to date when it is opened"
         )
-    from ..ledgers.postgres.upgrade import upgrade, upgrade_script
 
     if dry_run:
         print(upgrade_script(url), end="")

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import shlex
+import subprocess
 import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
+from ...plugins import API_VERSION, listing, settings
+from ...plugins.manager import Plugins
+from ..config import load
+from ..errors import InvalidInput, PluginError
 from .ui import options
+from .ui.output import documents_only, for_a_program, print_document
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ...plugins.testing import Result
 
 app = typer.Typer(
@@ -36,10 +43,6 @@ def show(
     """
     if context.invoked_subcommand is not None:
         return
-    from ...plugins import API_VERSION, listing
-    from ...plugins.manager import Plugins
-    from .ui.output import documents_only, for_a_program, print_document
-
     with documents_only():
         plugins = Plugins.load(blocked=no_plugin or (), modules=plugin or (), tolerant=True)
     rows = listing.rows(plugins, all=all_plugins)
@@ -57,11 +60,6 @@ def doctor(
 
     Example: fencepost plugins doctor
     """
-    from ...plugins import listing
-    from ...plugins.manager import Plugins
-    from ..errors import PluginError
-    from .ui.output import documents_only, for_a_program, print_document
-
     with documents_only():
         plugins = Plugins.load(blocked=no_plugin or (), modules=plugin or (), tolerant=True)
     rows = listing.rows(plugins, all=True)
@@ -108,15 +106,11 @@ def check(
 
     Example: fencepost plugins check letter --set folder=/tmp/out --observed "python count.py /tmp/out"
     """
+    # The crash kit is slow to load, and only this command needs it.
     import tempfile
-    from pathlib import Path
 
-    from ...plugins import settings
     from ...plugins.testing import EffectCase, report
     from ...plugins.testing.case import DEFAULT_TEXT
-    from ..config import load
-    from ..errors import InvalidInput, PluginError
-    from .ui.output import documents_only, for_a_program, print_document
 
     configured = load(config)
     given = settings.merged(
@@ -153,11 +147,6 @@ def check(
 
 def _counter(command: str) -> Callable[[], int]:
     """Runs the command, and reads the number that it prints."""
-    import shlex
-    import subprocess
-
-    from ..errors import InvalidInput
-
     arguments = shlex.split(command)
 
     def count() -> int:

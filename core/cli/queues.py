@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from ..errors import InvalidInput
+from ..model.durations import parse_span
+from ..model.inputs import check_name
+from ..model.queue_counts import QueueCounts, per_minute, with_paused
 from .ui import options
-
-if TYPE_CHECKING:
-    from ..model.queue_counts import QueueCounts
+from .ui.output import for_a_program, print_document, warn
+from .ui.store import actor_or_user, instant, open_existing
 
 app = typer.Typer(
     name="queues",
@@ -39,10 +42,6 @@ def queues(
     """
     if context.invoked_subcommand is not None:
         return
-    from ..errors import InvalidInput
-    from ..model.durations import parse_span
-    from .ui.output import for_a_program, print_document
-    from .ui.store import instant, open_existing
 
     window_ms = parse_span(window, "--window")
     if window_ms == 0:
@@ -51,14 +50,13 @@ def queues(
         at_ms = instant(ledger, now_ms)
         counts = ledger.queue_counts(since_ms=max(0, at_ms - window_ms), now_ms=at_ms)
         paused = ledger.paused() if ledger.capabilities.has_schedules else []
-    from ..model.queue_counts import with_paused
 
     counts = with_paused(counts, paused)
     if for_a_program(as_json):
         documents = [document(queue, at_ms, window_ms, paused=queue.queue in paused) for queue in counts]
         print_document({"schema_version": 1, "window_ms": window_ms, "queues": documents})
         return
-    from .ui.render import draw_queues
+    from .ui.render import draw_queues  # rich is slow to load, and only a terminal needs it
 
     draw_queues(counts, at_ms, window_ms, paused=paused)
 
@@ -99,8 +97,6 @@ def resume(
 
 def document(queue: QueueCounts, now_ms: int, window_ms: int, *, paused: bool) -> dict[str, Any]:
     """One queue for a program."""
-    from ..model.queue_counts import per_minute
-
     oldest_ms = queue.oldest_ready_ms
     return {
         "queue": queue.queue,
@@ -126,10 +122,6 @@ def _switch(
     as_json: bool,
     now_ms: int,
 ) -> None:
-    from ..model.inputs import check_name
-    from .ui.output import for_a_program, print_document, warn
-    from .ui.store import actor_or_user, open_existing
-
     check_name(name, "queue")
     who = actor_or_user(actor)
     with open_existing(store, config, now_ms) as ledger:

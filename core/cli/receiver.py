@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import logging
+import os
+import signal
+import sys
+import threading
 from typing import TYPE_CHECKING, Annotated, Final, Optional
 
 import typer
 
+from ..errors import FencepostError, InvalidInput, PluginError
 from .ui import options
+from .ui.output import for_a_program, print_document, warn
 
 if TYPE_CHECKING:
     from ...effects.receiver.check import Row
@@ -55,15 +62,12 @@ def receiver(
     """
     if context.invoked_subcommand is not None:
         return
-    import logging
-    import os
+    # Each command of this group needs another half of the receiver's code, and http.server is slow to load.
     import sqlite3
 
     from ...effects.receiver import Receiver
     from ...effects.receiver.inbox import Inbox
     from ...effects.receiver.server import Server
-    from ..errors import FencepostError, InvalidInput
-    from .ui.output import print_document, warn
 
     if db is None:
         raise InvalidInput("name the file to keep deliveries in: fencepost receiver --db receiver.db")
@@ -118,12 +122,7 @@ def check(
 
     Example: fencepost receiver check http://127.0.0.1:8470
     """
-    import os
-    import sys
-
-    from ...effects.receiver.check import DEFAULT_BODY, Check
-    from ..errors import FencepostError, InvalidInput, PluginError
-    from .ui.output import for_a_program, print_document
+    from ...effects.receiver.check import DEFAULT_BODY, Check  # needed by this command alone
 
     try:
         import httpx
@@ -147,9 +146,6 @@ def check(
 
 
 def _stop_on_signals(server: Server) -> None:
-    import signal
-    import threading
-
     def stop(number: int, frame: object) -> None:
         # From a thread: it waits for the loop, which this handler interrupts.
         threading.Thread(target=server.shutdown, daemon=True).start()

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import asdict
+from typing import Annotated, Any
 
 import typer
 
-from ..model.job import DEFAULT_EFFECT, DEFAULT_QUEUE
+from ..config import load
+from ..errors import FencepostError, InvalidInput, Unsupported
+from ..ledgers.open import capabilities_of, open_ledger
+from ..model.clock import logical, wall_ms
+from ..model.durations import relative
+from ..model.inputs import MAX_TEXT_BYTES, check_schedule_name, text_sha256
+from ..model.job import DEFAULT_EFFECT, DEFAULT_QUEUE, Stamps
+from ..model.records import Schedule
+from ..model.schedules import check_schedule
+from .enqueue.template import stamps_for
 from .ui import options
-
-if TYPE_CHECKING:
-    from ..model.records import Schedule
+from .ui.files import open_input
+from .ui.output import documents_only, for_a_program, print_document
+from .ui.store import instant, open_existing
 
 app = typer.Typer(
     name="schedule",
@@ -54,15 +64,8 @@ def add(
 
     Example: fencepost schedule add nightly --every 1d --text sales --queue reports --store jobs.db
     """
-    from ..config import load
-    from ..ledgers.open import open_ledger
-    from ..model.clock import logical, wall_ms
-    from ..model.job import Stamps
-    from ..model.records import Schedule
-    from ..model.schedules import check_schedule
+    # Only this command needs plugins, and pluggy is slow to load.
     from .composition import Effects
-    from .enqueue.template import stamps_for, text_check
-    from .ui.output import documents_only
 
     configured = load(config)
     schedule = check_schedule(
@@ -85,7 +88,7 @@ def add(
         documents_only(),
         Effects(configured, settings=set_, modules=plugin, blocked=no_plugin, wanted=[effect]) as effects,
     ):
-        text_check(effects, effect)(schedule.text)
+        effects.text_check(effect)(schedule.text)
     _refuse_without(configured.store if store is None else store)
     logical_ms = options.logical_or_none(now_ms)
     clock = wall_ms if logical_ms is None else logical(logical_ms)
@@ -107,16 +110,13 @@ def list_schedules(
 
     Example: fencepost schedule list --store jobs.db
     """
-    from .ui.output import for_a_program, print_document
-    from .ui.store import instant, open_existing
-
     with open_existing(store, config, now_ms) as ledger:
         _refuse_without(ledger.location)
         schedules, at_ms = ledger.schedules(), instant(ledger, now_ms)
     if for_a_program(as_json):
         print_document({"schema_version": 1, "schedules": [_document(schedule) for schedule in schedules]})
         return
-    from .ui.render import draw_schedules
+    from .ui.render import draw_schedules  # rich is slow to load, and only a terminal needs it
 
     draw_schedules(schedules, at_ms)
 
@@ -133,11 +133,6 @@ def remove(
 
     Example: fencepost schedule remove nightly --store jobs.db
     """
-    from ..errors import InvalidInput
-    from ..model.inputs import check_schedule_name
-    from .ui.output import for_a_program, print_document
-    from .ui.store import open_existing
-
     check_schedule_name(name)
     with open_existing(store, config, now_ms) as ledger:
         if not ledger.unregister_schedule(name):
@@ -161,10 +156,6 @@ def run_due(
 
     Example: fencepost schedule run --store jobs.db
     """
-    from ..errors import FencepostError
-    from .ui.output import for_a_program, print_document
-    from .ui.store import open_existing
-
     with open_existing(store, config, now_ms) as ledger:
         _refuse_without(ledger.location)
         fires = ledger.tick(now_ms=options.logical_or_none(now_ms))
@@ -181,16 +172,12 @@ def run_due(
 
 
 def _text(text: str | None, text_file: str | None) -> str:
-    from ..errors import InvalidInput
-    from ..model.inputs import MAX_TEXT_BYTES
-    from .enqueue.lines import opened
-
     if (text is None) == (text_file is None):
         raise InvalidInput("say what each job's text is, with either --text or --text-file")
     if text is not None:
         return text
     assert text_file is not None, "one of the two is given"
-    with opened(text_file) as stream:
+    with open_input(text_file) as stream:
         data = stream.read(MAX_TEXT_BYTES + 1)
     try:
         return data.decode("utf-8")
@@ -199,17 +186,11 @@ def _text(text: str | None, text_file: str | None) -> str:
 
 
 def _refuse_without(store: str) -> None:
-    from ..errors import Unsupported
-    from ..ledgers.open import capabilities_of
-
     if not capabilities_of(store).has_schedules:
         raise Unsupported(f"{store}: schedules need an SQL ledger (--store jobs.db, or postgresql://…)")
 
 
 def _say(words: str, schedule: Schedule, now_ms: int, *, as_json: bool) -> None:
-    from ..model.durations import relative
-    from .ui.output import for_a_program, print_document
-
     if for_a_program(as_json):
         print_document({"schema_version": 1, "schedule": _document(schedule)})
     else:
@@ -217,10 +198,6 @@ def _say(words: str, schedule: Schedule, now_ms: int, *, as_json: bool) -> None:
 
 
 def _document(schedule: Schedule) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    from ..model.inputs import text_sha256
-
     shown = asdict(schedule)
     text = shown.pop("text")
     return shown | {"text_bytes": len(text.encode("utf-8")), "text_sha256": text_sha256(text)}

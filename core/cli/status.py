@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Final, Optional
+from typing import Annotated, Any, Final, Optional
 
 import typer
 
+from ..config import load
+from ..ledgers.open import open_ledger
+from ..model.fields import shown
+from ..model.job import State
 from ..model.query import JobQuery
+from ..model.receipts import Receipt
+from ..model.records import Page
 from .ui import options
-
-if TYPE_CHECKING:
-    from ..model.job import State
-    from ..model.receipts import Receipt
-    from ..model.records import Page
+from .ui.output import print_document
 
 FIRST_PAGE: Final = 1_000
 MAX_SHOWN: Final = 100_000
@@ -39,10 +41,6 @@ def status(
 
     Example: fencepost status --store jobs-data
     """
-    from ..config import load
-    from ..ledgers.open import open_ledger
-    from .ui.output import print_document
-
     with open_ledger(load(config).store if store is None else store) as ledger:
         few = ledger.capabilities.has_line_enqueue
         page = ledger.jobs(JobQuery(limit=limit or (FIRST_PAGE if few else MAX_SHOWN)))
@@ -52,8 +50,6 @@ def status(
 
 
 def _document(page: Page, receipts: Mapping[str, Receipt], counts: Mapping[State, int]) -> dict[str, Any]:
-    from ..model.fields import shown
-
     total = sum(counts.values())
     rest = f"; {total - len(page.jobs):,} more: see `fencepost jobs list`, or --limit" if page.next else ""
     return {

@@ -6,7 +6,10 @@ from typing import Annotated
 
 import typer
 
+from ..model.inputs import check_name
 from .ui import options
+from .ui.output import for_a_program, print_document
+from .ui.store import open_existing
 
 
 def sweep(
@@ -22,10 +25,6 @@ def sweep(
 
     Example: fencepost sweep --store jobs.db --queue mail
     """
-    from ..model.inputs import check_name
-    from .ui.output import for_a_program, print_document
-    from .ui.store import open_existing
-
     if queue is not None:
         check_name(queue, "queue")
     with open_existing(store, config, now_ms) as ledger:

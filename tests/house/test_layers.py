@@ -20,6 +20,7 @@ LAYERS: dict[str, set[str]] = {
     "core.worker": {"core.errors", "core.model", "core.ledgers.protocol"},
     "core.doctor": {"core.errors", "core.model", "core.ledgers"},
     "core.testing": {"core.errors", "core.model", "core.ledgers"},
+    "core.cli.ui": {"core.errors", "core.model", "core.config", "core.ledgers", "core.doctor"},
     "core.cli": {"core", "plugins", "effects"},
     "core": {"core"},
     "plugins.testing": {"core", "plugins"},
@@ -104,3 +105,19 @@ def test_a_kind_of_ledger_knows_no_other_and_what_they_share_knows_none() -> Non
         or (within(name, {"core.ledgers.sql"}) and within(module, {"core.ledgers.directory"}))
     ]
     assert wrong == []
+
+
+def test_an_import_inside_a_function_of_the_command_line_says_why() -> None:
+    """A command is imported when it is used: only what some of its runs need is worth importing later."""
+    silent = []
+    for module, path in MODULES.items():
+        if not within(module, {"core.cli"}):
+            continue
+        source = path.read_text("utf-8")
+        lines = ["", *source.split("\n")]
+        for function in ast.walk(ast.parse(source)):
+            if isinstance(function, ast.FunctionDef):
+                local = [node for node in ast.walk(function) if isinstance(node, ast.Import | ast.ImportFrom)]
+                if local and "#" not in lines[local[0].lineno] + lines[local[0].lineno - 1]:
+                    silent.append(f"{path}:{local[0].lineno}")
+    assert silent == []

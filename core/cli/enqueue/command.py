@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Optional
+from itertools import chain
+from typing import Annotated, Optional
 
 import typer
 
-from ...model.job import DEFAULT_EFFECT, DEFAULT_QUEUE
+from ...config import load
+from ...errors import InvalidInput, Unsupported
+from ...ledgers.open import capabilities_of, open_ledger
+from ...model.clock import wall_ms
+from ...model.documents import MAX_DOCUMENT_BYTES
+from ...model.inputs import NewJob, check_request, check_seconds, parse_request
+from ...model.job import DEFAULT_EFFECT, DEFAULT_QUEUE, Stamps
+from ..composition import Effects
 from ..ui import options
-
-if TYPE_CHECKING:
-    from ...model.inputs import NewJob
-    from .template import Template
+from ..ui.files import input_name, open_input, size_of
+from ..ui.output import documents_only, print_document
+from ..ui.progress import progress
+from .lines import SUFFIX, enqueue_lines, requests
+from .template import Template, instant_ms, stamps_for
 
 
 def enqueue(
@@ -67,20 +76,6 @@ def enqueue(
 
     Example: fencepost enqueue --store jobs.db --input jobs.json --queue mail --max-attempts 5
     """
-    from ...config import load
-    from ...errors import InvalidInput
-    from ...model.inputs import check_seconds
-    from ...model.job import Stamps
-    from ..composition import Effects
-    from ..ui.output import documents_only, print_document
-    from .lines import SUFFIX
-    from .template import (
-        Template,
-        instant_ms,
-        stamps_for,
-        text_check,
-    )
-
     if expires_in == 0:
         raise InvalidInput("--expires-in is 0, it must be more than 0: such a job could never run")
     configured = load(config)
@@ -104,7 +99,7 @@ def enqueue(
                 input,
                 configured.store if store is None else store,
                 template,
-                check=text_check(effects, effect),
+                check=effects.text_check(effect),
                 stored=effects.plugins.observers.job_enqueued,
                 now_ms=options.logical_or_none(now_ms),
             )
@@ -121,18 +116,13 @@ def _store_document(
     now_ms: int | None,
 ) -> tuple[dict[str, int], str]:
     """One request; everything is checked before the store is opened: a refused request makes none."""
-    from ...errors import InvalidInput
-    from ...ledgers.open import open_ledger
-    from ...model.clock import wall_ms
-    from ...model.inputs import check_request, parse_request
-
-    inputs = parse_request(_read(input), what=_called(input))
+    inputs = parse_request(_read(input), what=input_name(input))
     clock_ms = wall_ms() if now_ms is None else now_ms
     template.check(clock_ms)
     try:
         request = check_request(template.jobs(inputs, clock_ms))
     except InvalidInput as error:
-        raise type(error)(f"{_called(input)}: {error}") from error
+        raise type(error)(f"{input_name(input)}: {error}") from error
     for item in inputs:
         check(item.text)
     with open_ledger(store) as ledger:
@@ -155,29 +145,15 @@ def _store_lines(
     now_ms: int | None,
 ) -> tuple[dict[str, int], str]:
     """Request after request; the first one is read and checked before the store is opened."""
-    from itertools import chain
-
-    from ...errors import InvalidInput, Unsupported
-    from ...ledgers.open import capabilities_of, open_ledger
-    from ...model.clock import wall_ms
-    from ...model.inputs import check_request
-    from ..ui.progress import progress
-    from .lines import (
-        enqueue_lines,
-        opened,
-        requests,
-        size_of,
-    )
-
     if not capabilities_of(store).has_line_enqueue:
         raise Unsupported(
             f"{store}: JSON Lines need an SQL ledger (--store jobs.db, or postgresql://…); a folder takes a JSON array"
         )
-    with opened(input) as stream:
-        walk = requests(stream, what=_called(input), check=check)
+    with open_input(input) as stream:
+        walk = requests(stream, what=input_name(input), check=check)
         first = next(walk, None)
         if first is None:
-            raise InvalidInput(f"{_called(input)}: holds no records")
+            raise InvalidInput(f"{input_name(input)}: holds no records")
         check_request(
             template.jobs([line.input for line in first.lines], wall_ms() if now_ms is None else now_ms)
         )
@@ -187,7 +163,7 @@ def _store_lines(
                 ledger,
                 chain([first], walk),
                 template,
-                what=_called(input),
+                what=input_name(input),
                 now_ms=now_ms,
                 stored=stored,
                 tell=lambda count: tell(count if size is None else stream.tell(), f"{count:,} records"),
@@ -200,13 +176,6 @@ def _store_lines(
             return told, ledger.location
 
 
-def _called(input: str) -> str:
-    return "stdin" if input == "-" else input
-
-
 def _read(name: str) -> bytes:
-    from ...model.documents import MAX_DOCUMENT_BYTES
-    from .lines import opened
-
-    with opened(name) as stream:
+    with open_input(name) as stream:
         return stream.read(MAX_DOCUMENT_BYTES + 1)

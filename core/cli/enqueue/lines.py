@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import stat
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, Final, NamedTuple
 
@@ -117,31 +113,6 @@ def enqueue_lines(
             f"{error}; {before}. Mend it and run the same command again: what is stored is passed over"
         ) from error
     return Stored(count, new)
-
-
-@contextmanager
-def opened(name: str) -> Iterator[IO[bytes]]:
-    """The file of that name, or stdin for ``-``."""
-    if name == "-":
-        if sys.stdin is None:
-            raise InvalidInput("stdin is closed: name a file, or pipe the records in")
-        yield sys.stdin.buffer
-        return
-    try:
-        stream = open(name, "rb")  # noqa: SIM115 - closed below
-    except OSError as error:
-        raise InvalidInput(f"{name}: {error.strerror or error}") from error
-    with stream:
-        yield stream
-
-
-def size_of(stream: IO[bytes]) -> int | None:
-    """How many bytes there are to read; None where that is not known beforehand."""
-    try:
-        found = os.fstat(stream.fileno())
-    except OSError:  # a stream without a descriptor, such as another program's own
-        return None
-    return found.st_size if stat.S_ISREG(found.st_mode) else None
 
 
 def _record(data: bytes, where: str, check: Callable[[str], None]) -> Input:

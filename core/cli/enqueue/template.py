@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 
 from ...config import Config
+from ...errors import InvalidInput
 from ...model import policy
 from ...model.inputs import Input, NewJob, check_job
 from ...model.job import Stamps
-from ..composition import Effects
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +59,6 @@ def instant_ms(text: str, what: str) -> int:
     Raises:
         InvalidInput: it is neither.
     """
-    from datetime import datetime
-
-    from ...errors import InvalidInput
-
     if text.isascii() and text.isdigit():
         if len(text) == len("20261231") and text[:2] in ("19", "20"):  # milliseconds of an afternoon in 1970?
             raise InvalidInput(f"{what} {text!r}: for a day write {text[:4]}-{text[4:6]}-{text[6:]}T00:00Z")
@@ -74,20 +71,6 @@ def instant_ms(text: str, what: str) -> int:
         example = when.isoformat(timespec="auto" if when.second or when.microsecond else "minutes")
         raise InvalidInput(f"{what} {text!r}: name the time zone, for example {example}Z")
     return round(when.timestamp() * 1_000)
-
-
-def text_check(effects: Effects, effect: str) -> Callable[[str], None]:
-    """What the effect has to say of a text before it is stored; says itself where it cannot be asked."""
-    from ...errors import EffectNotFound, PluginError
-    from ..ui.output import warn
-
-    try:
-        return effects.choose(effect).validate
-    except EffectNotFound:
-        warn(f"no effect {effect!r} is installed here; the jobs wait for a worker that has it")
-    except PluginError as error:
-        warn(f"the texts are not checked by the effect {effect!r}: {error}")
-    return lambda text: None
 
 
 def stamps_for(config: Config, queue: str, stamps: Stamps) -> Stamps:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-if TYPE_CHECKING:
-    from ...ledgers.protocol import Ledger
-    from ...model.job import Job
+from ...errors import FencepostError
+from ...ledgers.protocol import Ledger
+from ...model.durations import calendar
+from ...model.inputs import check_name
+from ...model.job import Job
+from ..ui.output import for_a_program, print_document
 
 PARTICIPLES: Final = {
     "cancel": "cancelled",
@@ -25,9 +28,6 @@ def act(
     Raises:
         FencepostError: the ledger refused some; the message says which and why, and which were moved.
     """
-    from ...errors import FencepostError
-    from ...model.inputs import check_name
-
     ids = list(dict.fromkeys(ids))  # one that is named twice is moved once, and refused by nobody
     for id in ids:
         check_name(id, "id")
@@ -60,8 +60,6 @@ def unknown(ledger: Ledger, id: str) -> str:
     purges = [entry for entry in ledger.audit(id=id) if entry.action == "purge"]
     if purges:
         last = purges[-1]
-        from ...model.durations import calendar
-
         by = f" by {last.actor}" if last.actor else ""
         reason = f" ({last.reason})" if last.reason else ""
         return f"the job {id!r} was dead and was purged{by} at {calendar(last.at_ms)}{reason}; its id stays bound"
@@ -75,8 +73,6 @@ def unknown(ledger: Ledger, id: str) -> str:
 
 def report(done: Sequence[dict[str, Any]], verb: str, *, as_json: bool) -> None:
     """Say what was done."""
-    from ..ui.output import for_a_program, print_document
-
     participle = PARTICIPLES[verb]
     if for_a_program(as_json):
         print_document({"schema_version": 1, participle: list(done)})

@@ -5,14 +5,15 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from ...errors import FencepostError, InvalidInput, LedgerError
+from ...ledgers.protocol import Ledger
+from ...model.explain import first_line
+from ...model.job import DEAD, Job
+from ..ui.output import for_a_program, print_document
 from .actions import PARTICIPLES, act, report
 from .selection import Filters, all_pages
-
-if TYPE_CHECKING:
-    from ...ledgers.protocol import Ledger
-    from ...model.job import Job
 
 EXAMPLES: Final = 10
 """How many ids a dry run names."""
@@ -36,9 +37,6 @@ def move_dead(
         InvalidInput: neither ids nor a queue, or both; or nobody is there to confirm.
         FencepostError: a named job was refused, or the confirmation was not given.
     """
-    from ...errors import InvalidInput, LedgerError
-    from ...model.job import DEAD
-
     filtered = filters != Filters(None, None, None, None, None, None, None)
     if bool(ids) == filtered:
         raise InvalidInput(
@@ -72,9 +70,6 @@ def move_dead(
 
 
 def _print_plan(found: Sequence[Job], verb: str, queue: str, *, as_json: bool) -> None:
-    from ...model.explain import first_line
-    from ..ui.output import for_a_program, print_document
-
     errors = Counter(first_line(job.last_error or "") for job in found)
     if for_a_program(as_json):
         plan: dict[str, Any] = {
@@ -86,7 +81,7 @@ def _print_plan(found: Sequence[Job], verb: str, queue: str, *, as_json: bool) -
         }
         print_document(plan)
         return
-    from ..ui.tables import visible
+    from ..ui.tables import visible  # rich is slow to load, and only a terminal needs it
 
     print(f"{_jobs(len(found))} of the queue {queue!r} would be {PARTICIPLES[verb]}; nothing was changed")
     for error, count in errors.most_common(EXAMPLES):
@@ -97,8 +92,6 @@ def _print_plan(found: Sequence[Job], verb: str, queue: str, *, as_json: bool) -
 
 
 def _print_done(moved: Sequence[str], verb: str, *, as_json: bool) -> None:
-    from ..ui.output import for_a_program, print_document
-
     if for_a_program(as_json):
         print_document({"schema_version": 1, PARTICIPLES[verb]: len(moved), "ids": list(moved)})
     else:
@@ -107,8 +100,6 @@ def _print_done(moved: Sequence[str], verb: str, *, as_json: bool) -> None:
 
 def _confirm(what: str, name: str, *, yes: bool) -> None:
     """Let a person type the queue's name."""
-    from ...errors import FencepostError, InvalidInput
-
     if yes:
         return
     if sys.stdin is None or not sys.stdin.isatty():

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from ...errors import InvalidInput
+from ...model.documents import parse
+from ...model.job import Decision
+from ...model.receipts import check_outcome
 from ..ui import options
+from ..ui.output import for_a_program, print_document
+from ..ui.store import actor_or_user, instant, open_existing
 from . import selection as selecting
-
-if TYPE_CHECKING:
-    from ...model.job import Decision
+from .actions import act, report
+from .detail import document, look
 
 app = typer.Typer(
     name="jobs",
@@ -57,8 +62,6 @@ def list_jobs(
 
     Example: fencepost jobs list --store jobs.db --state queued --queue mail --min-attempts 2 --error Timeout
     """
-    from ..ui.store import instant, open_existing
-
     filters = selecting.Filters(queue, effect, error, older_than, newer_than, min_attempts, max_attempts)
     with open_existing(store, config, now_ms) as ledger:
         at_ms = instant(ledger, now_ms)
@@ -81,16 +84,12 @@ def show(
 
     Example: fencepost jobs show order-17 --store jobs.db
     """
-    from ..ui.output import for_a_program, print_document
-    from ..ui.store import instant, open_existing
-    from .detail import document, look
-
     with open_existing(store, config, now_ms) as ledger:
         seen = look(ledger, id, instant(ledger, now_ms))
     if for_a_program(as_json):
         print_document(document(seen, store=store, with_text=text))
     else:
-        from ..ui.render import draw_job
+        from .render import draw_job  # rich is slow to load, and only a terminal needs it
 
         draw_job(seen, store=store, with_text=text)
 
@@ -111,9 +110,6 @@ def cancel(
 
     Example: fencepost jobs cancel order-17 order-18 --store jobs.db --reason "the customer withdrew"
     """
-    from ..ui.store import actor_or_user, open_existing
-    from .actions import act, report
-
     who = actor_or_user(actor)
     with open_existing(store, config, now_ms) as ledger:
         done = act(
@@ -151,10 +147,6 @@ def resolve(
 
     Example: fencepost jobs resolve order-17 --applied '{"charge": "ch_1"}' --reason "seen at the bank"
     """
-    from ...errors import InvalidInput
-    from ..ui.store import actor_or_user, open_existing
-    from .actions import act, report
-
     chosen = [applied is not None, adopt_receipt, retry, fail]
     if sum(chosen) != 1:
         raise InvalidInput(
@@ -182,10 +174,6 @@ def resolve(
 
 
 def _outcome(text: str) -> dict[str, Any]:
-    from ...errors import InvalidInput
-    from ...model.documents import parse
-    from ...model.receipts import check_outcome
-
     try:
         return check_outcome(parse(text.encode("utf-8", "surrogateescape"), what="--applied"))
     except InvalidInput as error:

@@ -7,7 +7,10 @@ from typing import Annotated
 
 import typer
 
+from ...model.job import DEAD
 from ..ui import options
+from ..ui.store import actor_or_user, instant, open_existing
+from . import bulk
 from . import selection as selecting
 
 app = typer.Typer(
@@ -43,9 +46,6 @@ def list_dead(
 
     Example: fencepost dead list --store jobs.db --queue mail --error Timeout --newer-than 2h
     """
-    from ...model.job import DEAD
-    from ..ui.store import instant, open_existing
-
     filters = selecting.Filters(queue, effect, error, older_than, newer_than, min_attempts, max_attempts)
     with open_existing(store, config, now_ms) as ledger:
         at_ms = instant(ledger, now_ms)
@@ -80,9 +80,6 @@ def redrive(
 
     Example: fencepost dead redrive --store jobs.db --queue mail --error Timeout --dry-run
     """
-    from ..ui.store import actor_or_user, instant, open_existing
-    from . import bulk
-
     filters = selecting.Filters(queue, effect, error, older_than, newer_than, min_attempts, max_attempts)
     who = actor_or_user(actor)
     with open_existing(store, config, now_ms) as ledger:
@@ -124,9 +121,6 @@ def purge(
 
     Example: fencepost dead purge --store jobs.db --queue mail --older-than 30d --dry-run
     """
-    from ..ui.store import actor_or_user, instant, open_existing
-    from . import bulk
-
     filters = selecting.Filters(queue, effect, error, older_than, newer_than, min_attempts, max_attempts)
     who = actor_or_user(actor)
     with open_existing(store, config, now_ms) as ledger:

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass
+from typing import Any
 
+from ...errors import InvalidInput, LedgerCorrupt
+from ...ledgers.protocol import Ledger
+from ...model.durations import relative
 from ...model.explain import (
     Advice,
     Explanation,
     Surroundings,
     explain,
 )
+from ...model.fields import whole
+from ...model.inputs import Input, check_name
+from ...model.job import DEFAULT_EFFECT, QUEUED, RUNNING, Job, lapsed
 from ...model.query import JobQuery
-
-if TYPE_CHECKING:
-    from ...ledgers.protocol import Ledger
-    from ...model.inputs import Input
-    from ...model.job import Job
-    from ...model.receipts import Receipt
-    from ...model.records import AuditEntry
+from ...model.receipts import Receipt
+from ...model.records import AuditEntry
+from ..ui.output import documents_only
+from .actions import unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +44,6 @@ def look(ledger: Ledger, id: str, now_ms: int) -> JobDetail:
     Raises:
         InvalidInput: there is no such job; the message says what is known of the id.
     """
-    from ...errors import InvalidInput, LedgerCorrupt
-    from ...model.inputs import check_name
-    from ...model.job import QUEUED, RUNNING
-    from .actions import unknown
-
     job = ledger.get_job(check_name(id, "id"))
     if job is None:
         raise InvalidInput(unknown(ledger, id))
@@ -71,10 +69,6 @@ def look(ledger: Ledger, id: str, now_ms: int) -> JobDetail:
 
 def document(seen: JobDetail, *, store: str | None, with_text: bool) -> dict[str, Any]:
     """What a program gets."""
-    from dataclasses import asdict
-
-    from ...model.fields import whole
-
     told = seen.explanation
     return {
         "schema_version": 1,
@@ -109,16 +103,12 @@ def command(advice: Advice, seen: JobDetail, *, store: str | None) -> str | None
 
 def _running_beside(ledger: Ledger, job: Job, now_ms: int) -> int:
     """How many others are being worked on, up to a page: whose lease has ended shows no worker."""
-    from ...model.job import RUNNING, lapsed
-
     running = ledger.jobs(JobQuery(states=[RUNNING], queue=job.queue, effect=job.effect)).jobs
     return sum(one.id != job.id and not lapsed(one, now_ms) for one in running)
 
 
 def _last_pause(ledger: Ledger, queue: str, now_ms: int) -> str | None:
     """Who paused the queue, when and why, as the audit says."""
-    from ...model.durations import relative
-
     pauses = [entry for entry in ledger.audit(id=queue) if entry.action == "pause"]
     if not pauses:
         return None
@@ -128,11 +118,9 @@ def _last_pause(ledger: Ledger, queue: str, now_ms: int) -> str | None:
 
 
 def _installed(effect: str) -> bool:
-    from ....plugins.manager import Plugins
-    from ...model.job import DEFAULT_EFFECT
-    from ..ui.output import documents_only
-
     if effect == DEFAULT_EFFECT:
-        return True  # it ships with the program: to load every plugin for it would be slow
+        return True  # it ships with the program
+    from ....plugins.manager import Plugins  # pluggy is slow to load, and most jobs do not get here
+
     with documents_only():
         return effect in Plugins.load(tolerant=True).effect_names()

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
+from ...errors import Unsupported
+from ...ledgers.protocol import Ledger
+from ...model.durations import parse_span
+from ...model.fields import whole
+from ...model.inputs import check_name
+from ...model.job import DEAD, Job, State
 from ...model.query import JobQuery
-
-if TYPE_CHECKING:
-    from ...ledgers.protocol import Ledger
-    from ...model.job import Job, State
-    from ...model.records import Page
+from ...model.records import Page
+from ..ui.output import for_a_program, print_document
 
 MAX_SHOWN: Final = 10_000
 CHUNK: Final = 1_000
@@ -62,11 +65,6 @@ class Filters:
             InvalidInput: a name or a span is none.
             Unsupported: they ask for an age, and the ledger does not keep the time of enqueue.
         """
-        from ...errors import Unsupported
-        from ...model.durations import parse_span
-        from ...model.inputs import check_name
-        from ...model.job import DEAD
-
         for name, what in ((self.queue, "queue"), (self.effect, "effect")):
             if name is not None:
                 check_name(name, what)
@@ -102,14 +100,10 @@ def all_pages(ledger: Ledger, query: JobQuery) -> Iterator[Job]:
 
 def print_page(ledger: Ledger, page: Page, now_ms: int, *, as_json: bool) -> None:
     """The jobs of a page, for a program or for a person."""
-    from ..ui.output import for_a_program, print_document
-
     if for_a_program(as_json):
-        from ...model.fields import whole
-
         print_document({"schema_version": 1, "jobs": [whole(job) for job in page.jobs], "next": page.next})
         return
-    from ..ui.render import draw_jobs
+    from .render import draw_jobs  # rich is slow to load, and only a terminal needs it
 
     paused = ledger.paused() if ledger.capabilities.has_schedules else []
     draw_jobs(page, now_ms, paused=paused)

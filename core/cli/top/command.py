@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
+import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from ...errors import LedgerError
 from ..ui import options
-
-if TYPE_CHECKING:
-    from .snapshot import Sampler, Snapshot
+from ..ui.output import for_a_program, print_document
+from ..ui.store import open_existing
+from .snapshot import Sampler, Snapshot, document
 
 
 def top(
@@ -30,10 +33,6 @@ def top(
 
     Example: fencepost top --store jobs.db --interval 1
     """
-    from ..ui.output import for_a_program, print_document
-    from ..ui.store import open_existing
-    from .snapshot import Sampler, document
-
     with open_existing(store, config, now_ms) as ledger:
         sampler = Sampler(ledger, now_ms=options.logical_or_none(now_ms))
         first = sampler.look()
@@ -46,8 +45,7 @@ def top(
 
 
 def _print_once(glance: Snapshot) -> None:
-    import shutil
-
+    # rich is slow to load, and only a terminal needs it.
     from ..ui.tables import console
     from .view import draw
 
@@ -59,9 +57,7 @@ def _print_once(glance: Snapshot) -> None:
 
 
 def _live(sampler: Sampler, glance: Snapshot, interval_s: float) -> None:
-    import time
-
-    from ...errors import LedgerError
+    # rich is slow to load, and only a terminal needs it.
     from ..ui.tables import console
     from .screen import Screen
     from .view import draw

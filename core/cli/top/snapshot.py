@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ...ledgers.protocol import Ledger
+from ...model.fields import whole
 from ...model.job import RUNNING, Job
 from ...model.query import JobQuery
-from ...model.queue_counts import QueueCounts
+from ...model.queue_counts import QueueCounts, with_paused
 
 MAX_ROWS: Final = 100
 SAMPLES: Final = 60
@@ -114,8 +115,6 @@ class Sampler:
         )
 
     def _count(self, now_ms: int) -> None:
-        from ...model.queue_counts import with_paused
-
         started_s = self._clock_s()
         counts = self._ledger.queue_counts(since_ms=now_ms, now_ms=now_ms)
         self._paused = self._ledger.paused() if self._ledger.capabilities.has_schedules else []
@@ -138,8 +137,6 @@ def sparkline(series: Sequence[float], width: int) -> str:
 
 def document(glance: Snapshot) -> dict[str, Any]:
     """One look for a program."""
-    from ...model.fields import whole
-
     return {
         "schema_version": 1,
         "store": glance.location,

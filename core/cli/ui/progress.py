@@ -24,6 +24,7 @@ def progress(what: str, total: int | None = None) -> Iterator[Told]:
     if not sys.stderr.isatty():
         yield lambda done, said="": None
         return
+    # rich is slow to load, and only a terminal needs it.
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import getpass
 import os
-from typing import TYPE_CHECKING
 
+from ...config import load
+from ...errors import InvalidInput
+from ...ledgers.open import ledger_exists, open_ledger
+from ...ledgers.protocol import Ledger
+from ...model.clock import logical, wall_ms
 from . import options
-
-if TYPE_CHECKING:
-    from ...ledgers.protocol import Ledger
 
 
 def open_existing(store: str | None, config: str | None, now_ms: int = -1) -> Ledger:
@@ -17,11 +19,6 @@ def open_existing(store: str | None, config: str | None, now_ms: int = -1) -> Le
     Raises:
         InvalidInput: there is none. Commands that only look or steer make no store out of a misspelt name.
     """
-    from ...config import load
-    from ...errors import InvalidInput
-    from ...ledgers.open import ledger_exists, open_ledger
-    from ...model.clock import logical, wall_ms
-
     name = load(config).store if store is None else store
     if not ledger_exists(name):
         raise InvalidInput(
@@ -38,8 +35,6 @@ def instant(ledger: Ledger, now_ms: int) -> int:
 
 def actor_or_user(actor: str | None) -> str:
     """Who acts, for the audit: the name given, else user@host."""
-    import getpass
-
     if actor is not None:
         return actor
     try:

@@ -123,3 +123,11 @@ def _fit(columns: Sequence[Column], rows: Sequence[Sequence[Text]], width: int) 
             if over > 0 and column.too_wide == how:
                 widths[place] = max(widths[place] - over, min(column.least, widths[place]))
     return widths
+
+
+def titled_rows() -> Table:
+    """An empty table of a bold title and a text that may take several lines, for each row."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(overflow="fold")
+    return grid

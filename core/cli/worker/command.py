@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Optional, TextIO
+from typing import Annotated, Optional, TextIO
 
 import typer
 
+from ...config import load
+from ...errors import InvalidInput
+from ...ledgers.crash import EXIT_CODE
+from ...ledgers.open import open_ledger
+from ...model.clock import logical, wall_ms
+from ...model.inputs import check_seconds
+from ...model.job import Job
 from ...model.policy import DEFAULT_LEASE_MS, DEFAULT_MAX_ATTEMPTS
+from ...worker.dispatch import CrashHook
+from ...worker.options import WorkerOptions
+from ..composition import Effects
 from ..ui import options
-
-if TYPE_CHECKING:
-    from ...model.job import Job
-    from ...worker.dispatch import CrashHook
+from ..ui.output import documents_only, print_document
+from .process import default_claimant, run_worker
 
 
 class CrashAfter(StrEnum):
@@ -109,16 +118,6 @@ def worker(
 
     Example: fencepost worker --store jobs.db --follow --concurrency 8
     """
-    from ...config import load
-    from ...errors import InvalidInput
-    from ...ledgers.open import open_ledger
-    from ...model.clock import logical, wall_ms
-    from ...model.inputs import check_seconds
-    from ...worker.options import WorkerOptions
-    from ..composition import Effects
-    from ..ui.output import documents_only
-    from .process import default_claimant, run_worker
-
     if follow and crash_after is not None:
         raise InvalidInput("--crash-after is for bounded runs, not for --follow")
     if follow and max_jobs is not None:
@@ -162,11 +161,6 @@ def worker(
 
 
 def _crash_at(point: CrashAfter, out: TextIO) -> CrashHook:
-    import os
-
-    from ...ledgers.crash import EXIT_CODE
-    from ..ui.output import print_document
-
     def crash(reached: str, job: Job) -> None:
         if reached == point:
             print_document({"crash_after": point.value, "id": job.id, "version": job.version}, out)
