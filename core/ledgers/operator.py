@@ -8,6 +8,7 @@ from typing import Protocol, TypeAlias
 
 from ..errors import InvalidInput
 from ..model import job as rules
+from ..model.checks import check_storable
 from ..model.documents import JSON
 from ..model.inputs import Input
 from ..model.job import Decision, Job
@@ -42,10 +43,20 @@ ManualRule: TypeAlias = Callable[[Job, int, Records], Job | None]
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """Who acts, and why."""
+    """Who acts, and why.
+
+    Raises:
+        InvalidInput: one of them cannot be stored.
+    """
 
     actor: str | None
     reason: str | None
+
+    def __post_init__(self) -> None:
+        if self.actor is not None:
+            check_storable(self.actor, "actor")
+        if self.reason is not None:
+            check_storable(self.reason, "reason")
 
     def entry(
         self, action: str, id: str, now_ms: int, before: Job | None = None, after: Job | None = None

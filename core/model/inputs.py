@@ -176,12 +176,22 @@ def check_job(job: NewJob) -> NewJob:
     return job
 
 
-def check_request(jobs: Iterable[NewJob]) -> list[NewJob]:
+class Request(tuple[NewJob, ...]):
+    """Jobs that ``check_request`` has checked together; only that function makes one."""
+
+    __slots__ = ()
+
+
+def check_request(jobs: Iterable[NewJob]) -> Request:
     """One request, whole or not at all: 1 to 10,000 records, each valid, their ids distinct.
+
+    What is a ``Request`` already is not checked again.
 
     Raises:
         InvalidInput: names the record by its place and id, and the rule that it breaks.
     """
+    if isinstance(jobs, Request):
+        return jobs
     if isinstance(jobs, NewJob):
         raise InvalidInput("a request is a list of jobs: write [job] for one")
     request = list(jobs)
@@ -202,7 +212,7 @@ def check_request(jobs: Iterable[NewJob]) -> list[NewJob]:
         first = seen.setdefault(job.id, place)
         if first != place:
             raise InvalidInput(f"record {place} (id {job.id!r}): the id stands already in record {first}")
-    return request
+    return Request(request)
 
 
 def parse_record(value: object) -> Input:

@@ -19,9 +19,9 @@ from ..ledgers.closing import (
     holds_something,
     live_lease,
 )
+from ..ledgers.operator import Operator
 from ..model import job as rules
 from ..model.records import (
-    AuditEntry,
     Export,
     Fire,
     Row,
@@ -29,7 +29,6 @@ from ..model.records import (
 )
 from ..model.schedules import (
     boundaries,
-    check_schedule,
     fired_job,
     first_boundary,
     parse_every,
@@ -43,7 +42,7 @@ class ModelLedger(ModelJobs):
 
     # -- moving a whole ledger to another kind --
 
-    def seal(self, destination: str, *, actor: str | None = None, now_ms: int | None = None) -> None:
+    def _seal(self, destination: str, operator: Operator, now_ms: int | None) -> None:
         with self._store.changed:
             if self._store.closing.sealed_for == destination:
                 return
@@ -52,13 +51,13 @@ class ModelLedger(ModelJobs):
             for job in self._store.jobs.values():
                 if rules.lease_valid(job, job.version, at_ms):
                     raise live_lease("this model", job.id)
-            self._close(Closing(sealed_for=destination), SEAL, destination, actor, at_ms)
+            self._close(Closing(sealed_for=destination), SEAL, destination, operator, at_ms)
 
     def sealed_for(self) -> str | None:
         with self._store.changed:
             return self._store.closing.sealed_for
 
-    def begin_copy(self, source: str, *, actor: str | None = None, now_ms: int | None = None) -> bool:
+    def _begin_copy(self, source: str, operator: Operator, now_ms: int | None) -> bool:
         with self._store.changed:
             if self._store.closing.copying_from == source:
                 return False
@@ -66,40 +65,39 @@ class ModelLedger(ModelJobs):
             there = [*self._store.inputs, *self._store.receipts, *self._store.schedules]
             if there:
                 raise holds_something("this model", there[0])
-            self._close(Closing(copying_from=source), COPY_BEGIN, source, actor, self._at(now_ms))
+            self._close(Closing(copying_from=source), COPY_BEGIN, source, operator, self._at(now_ms))
             return True
 
-    def end_copy(
+    def _end_copy(
         self,
         source: str,
-        *,
-        paused: Sequence[str] = (),
-        schedules: Sequence[Schedule] = (),
-        actor: str | None = None,
-        now_ms: int | None = None,
+        paused: Sequence[str],
+        planned: Sequence[Schedule],
+        operator: Operator,
+        now_ms: int | None,
     ) -> bool:
-        if (paused or schedules) and not self.capabilities.has_schedules:
+        if (paused or planned) and not self.capabilities.has_schedules:
             raise Unsupported("this ledger has no schedules or pauses")
         with self._store.writing(even_copying=True):
             if self._store.closing.copying_from != source:
                 return False
             self._store.closing = Closing()
             for queue in paused:
-                self.pause(queue, actor=actor, reason=f"copied from {source}", now_ms=now_ms)
-            self._store.schedules |= {schedule.name: schedule for schedule in schedules}
-            self._close(Closing(), COPY_END, source, actor, self._at(now_ms))
+                self._pause(queue, operator, now_ms)
+            self._store.schedules |= {schedule.name: schedule for schedule in planned}
+            self._close(Closing(), COPY_END, source, operator, self._at(now_ms))
             return True
 
     def copying_from(self) -> str | None:
         with self._store.changed:
             return self._store.closing.copying_from
 
-    def _close(self, closing: Closing, action: str, other: str, actor: str | None, at_ms: int) -> None:
+    def _close(self, closing: Closing, action: str, other: str, operator: Operator, at_ms: int) -> None:
         self._store.closing = closing
-        self._store.audit.append(AuditEntry(at_ms, action, other, actor, None))
+        self._store.audit.append(replace(operator, reason=None).entry(action, other, at_ms))
         self._store.committed()
 
-    def export_rows(self, *, after: str | None = None, limit: int = 1000) -> Export:
+    def _export_rows(self, after: str | None, limit: int) -> Export:
         with self._store.changed:
             others = [id for id in self._store.inputs if id not in self._store.jobs]
             others += [id for id in self._store.receipts if id not in self._store.inputs]
@@ -145,25 +143,21 @@ class ModelLedger(ModelJobs):
 
     # -- pauses and schedules --
 
-    def pause(
-        self, queue: str, *, actor: str | None = None, reason: str | None = None, now_ms: int | None = None
-    ) -> bool:
+    def _pause(self, queue: str, operator: Operator, now_ms: int | None) -> bool:
         with self._writing_schedules():
             if queue in self._store.paused:
                 return False
             self._store.paused.add(queue)
-            self._store.audit.append(AuditEntry(self._at(now_ms), "pause", queue, actor, reason))
+            self._store.audit.append(operator.entry("pause", queue, self._at(now_ms)))
             self._store.committed()
             return True
 
-    def resume(
-        self, queue: str, *, actor: str | None = None, reason: str | None = None, now_ms: int | None = None
-    ) -> bool:
+    def _resume(self, queue: str, operator: Operator, now_ms: int | None) -> bool:
         with self._writing_schedules():
             if queue not in self._store.paused:
                 return False
             self._store.paused.remove(queue)
-            self._store.audit.append(AuditEntry(self._at(now_ms), "resume", queue, actor, reason))
+            self._store.audit.append(operator.entry("resume", queue, self._at(now_ms)))
             self._store.committed()
             return True
 
@@ -171,8 +165,7 @@ class ModelLedger(ModelJobs):
         with self._reading_schedules():
             return sorted(self._store.paused)
 
-    def register_schedule(self, schedule: Schedule, *, now_ms: int | None = None) -> None:
-        check_schedule(schedule)
+    def _register_schedule(self, schedule: Schedule, now_ms: int | None) -> None:
         with self._writing_schedules():
             before = self._store.schedules.get(schedule.name)
             same = before is not None and before.every == schedule.every
@@ -192,7 +185,7 @@ class ModelLedger(ModelJobs):
         with self._reading_schedules():
             return [self._store.schedules[name] for name in sorted(self._store.schedules)]
 
-    def tick(self, *, now_ms: int | None = None) -> list[Fire]:
+    def _tick(self, now_ms: int | None) -> list[Fire]:
         with self._writing_schedules():
             return [fire for schedule in self.schedules() for fire in self._fire(schedule, self._at(now_ms))]
 
@@ -203,7 +196,7 @@ class ModelLedger(ModelJobs):
             new = fired_job(schedule, boundary_ms)
             created = new.id not in self._store.inputs
             if created:
-                self._enqueue(new, now_ms)
+                self._add(new, now_ms)
             yield Fire(schedule.name, new.id, boundary_ms, created)
 
     def soonest(self) -> int | None:

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from itertools import islice
 from types import TracebackType
 from typing import Any, Self
 
-from ..errors import IdentityConflict, InvalidInput, Unsupported
-from ..ledgers.arguments import checked
+from ..errors import IdentityConflict, Unsupported
+from ..ledgers.operator import ManualRule, Operator
+from ..ledgers.verbs import LedgerVerbs, Rule
 from ..model import job as rules
 from ..model import queue_counts as overview
 from ..model.clock import Clock, wall_ms
-from ..model.documents import JSON
-from ..model.inputs import Input, NewJob, check_request
+from ..model.inputs import Input, NewJob, Request
 from ..model.job import (
-    CANCELLED,
-    EXHAUSTED,
-    FAILED_BY_OPERATOR,
     ClaimRequest,
-    Decision,
     Job,
     State,
 )
@@ -31,7 +26,6 @@ from ..model.receipts import (
     Receipt,
     Settled,
     Settlement,
-    check_outcome,
     check_receipt,
     conflict,
 )
@@ -45,7 +39,7 @@ from ..model.records import (
 from .model_store import KEEPS_ALL, ModelStore, place_of
 
 
-class ModelJobs:
+class ModelJobs(LedgerVerbs):
     """The part of the ``Ledger`` protocol that every kind of ledger has."""
 
     def __init__(
@@ -81,16 +75,13 @@ class ModelJobs:
 
     # -- enqueue --
 
-    def enqueue(
-        self, jobs: Iterable[NewJob], *, connection: Any = None, now_ms: int | None = None
-    ) -> list[Enqueued]:
-        request = check_request(jobs)
+    def _enqueue(self, request: Request, connection: Any, now_ms: int | None) -> list[Enqueued]:
         if connection is not None:
             raise Unsupported("the model joins no transaction; the SQL ledgers do")
         with self._store.writing():
             for new in request:
                 self._check_identity(new)
-            return [self._enqueue(new, self._at(now_ms)) for new in request]
+            return [self._add(new, self._at(now_ms)) for new in request]
 
     def _check_identity(self, new: NewJob) -> None:
         bound, job = self._store.inputs.get(new.id), self._store.jobs.get(new.id)
@@ -101,7 +92,7 @@ class ModelJobs:
         if job is not None and job.effect != new.effect:
             raise IdentityConflict(f"id {new.id!r} is bound to the effect {job.effect!r}, not {new.effect!r}")
 
-    def _enqueue(self, new: NewJob, now_ms: int) -> Enqueued:
+    def _add(self, new: NewJob, now_ms: int) -> Enqueued:
         if new.id in self._store.jobs:
             return Enqueued(new.id, created=False)
         purged_version = self._store.purged.pop(new.id, None)
@@ -113,22 +104,18 @@ class ModelJobs:
 
     # -- claim --
 
-    def claim(self, request: ClaimRequest, *, now_ms: int | None = None) -> list[Job]:
-        return self.settle_and_claim([], request, now_ms=now_ms)[1]
-
-    @checked
-    def settle_and_claim(
-        self, settlements: Sequence[Settlement], request: ClaimRequest, *, now_ms: int | None = None
+    def _settle_and_claim(
+        self, settlements: Sequence[Settlement], request: ClaimRequest, now_ms: int | None
     ) -> tuple[list[Settled], list[Job]]:
         with self._store.writing():
             self._commits_seen, at_ms = self._store.commits, self._at(now_ms)
-            settled = [self._settle(settlement, at_ms) for settlement in settlements]
+            settled = [self._settle_one(settlement, at_ms) for settlement in settlements]
             if not all(item.completed for item in settled):
                 return settled, []
-            self._settle_passed(request, at_ms)
+            self._reap(request, at_ms)
             return settled, self._pick(request, at_ms)
 
-    def _settle_passed(self, request: ClaimRequest, now_ms: int) -> None:
+    def _reap(self, request: ClaimRequest, now_ms: int) -> None:
         passed = [
             (rules.reap_due_ms(job, now_ms), moved)
             for job in self._store.jobs.values()
@@ -148,27 +135,15 @@ class ModelJobs:
         claimed = (moved for job in served if (moved := rules.claim(job, request, now_ms=now_ms)))
         return [self._put(job) for job in islice(claimed, request.limit)]
 
-    @checked
-    def read_inputs(self, ids: Iterable[str]) -> dict[str, Input]:
+    def _read_inputs(self, ids: list[str]) -> dict[str, Input]:
         with self._store.changed:
             return {id: self._store.inputs[id] for id in ids if id in self._store.inputs}
 
-    @checked
-    def receipts(self, ids: Iterable[str]) -> dict[str, Receipt]:
+    def _receipts(self, ids: list[str]) -> dict[str, Receipt]:
         with self._store.changed:
             return {id: self._store.receipts[id] for id in ids if id in self._store.receipts}
 
     # -- while a claim holds the job --
-
-    @checked
-    def begin(self, id: str, version: int, *, now_ms: int | None = None) -> bool:
-        return self._move(id, lambda job: rules.begin(job, version, now_ms=self._at(now_ms)))
-
-    @checked
-    def heartbeat(self, id: str, version: int, *, extend_ms: int = 0, now_ms: int | None = None) -> bool:
-        return self._move(
-            id, lambda job: rules.heartbeat(job, version, now_ms=self._at(now_ms), extend_ms=extend_ms)
-        )
 
     def publish(self, receipt: Receipt) -> Published:
         check_receipt(receipt)
@@ -182,18 +157,13 @@ class ModelJobs:
                 raise conflict(stored, receipt)
             return Published(stored, reused=True)
 
-    @checked
-    def complete(self, id: str, version: int, *, now_ms: int | None = None) -> bool:
-        return self._move(id, lambda job: rules.complete(job, version, now_ms=self._at(now_ms)))
-
-    @checked
-    def settle(self, settlements: Sequence[Settlement], *, now_ms: int | None = None) -> list[Settled]:
+    def _settle(self, settlements: Sequence[Settlement], now_ms: int | None) -> list[Settled]:
         for settlement in settlements:
             check_receipt(settlement.receipt)
         with self._store.writing():
-            return [self._settle(settlement, self._at(now_ms)) for settlement in settlements]
+            return [self._settle_one(settlement, self._at(now_ms)) for settlement in settlements]
 
-    def _settle(self, settlement: Settlement, now_ms: int) -> Settled:
+    def _settle_one(self, settlement: Settlement, now_ms: int) -> Settled:
         id, version, receipt = settlement.id, settlement.version, settlement.receipt
         stored = self._store.receipts.get(receipt.id)
         if stored is not None and not stored.same_as(receipt):
@@ -203,124 +173,18 @@ class ModelJobs:
         completed = self.complete(id, version, now_ms=now_ms)
         return Settled(id, version, completed, reused=stored is not None, conflict=False)
 
-    @checked
-    def retry(
-        self,
-        id: str,
-        version: int,
-        *,
-        run_at_ms: int | None,
-        error: str | None,
-        max_attempts: int,
-        exhausted_error: str = EXHAUSTED,
-        now_ms: int | None = None,
-    ) -> bool:
-        def move(job: Job) -> Job | None:
-            return rules.retry(
-                job,
-                version,
-                now_ms=self._at(now_ms),
-                run_at_ms=run_at_ms,
-                error=error,
-                max_attempts=max_attempts,
-                exhausted_error=exhausted_error,
-            )
-
-        return self._move(id, move)
-
-    @checked
-    def fail(self, id: str, version: int, *, error: str, now_ms: int | None = None) -> bool:
-        return self._move(id, lambda job: rules.fail(job, version, now_ms=self._at(now_ms), error=error))
-
-    @checked
-    def release(self, id: str, version: int, *, now_ms: int | None = None) -> bool:
-        return self._move(id, lambda job: rules.release(job, version, now_ms=self._at(now_ms)))
-
-    @checked
-    def hold(self, id: str, version: int, *, error: str, now_ms: int | None = None) -> bool:
-        return self._move(id, lambda job: rules.hold(job, version, now_ms=self._at(now_ms), error=error))
-
     # -- what an operator does --
 
-    @checked
-    def cancel(
-        self,
-        id: str,
-        *,
-        actor: str | None = None,
-        reason: str | None = None,
-        error: str = CANCELLED,
-        now_ms: int | None = None,
-    ) -> bool:
-        at_ms = self._at(now_ms)
-        return self._operate(
-            AuditEntry(at_ms, "cancel", id, actor, reason),
-            lambda job: rules.cancel(job, now_ms=at_ms, error=error),
-        )
-
-    @checked
-    def redrive(
-        self, id: str, *, actor: str | None = None, reason: str | None = None, now_ms: int | None = None
-    ) -> bool:
-        at_ms = self._at(now_ms)
-        return self._operate(
-            AuditEntry(at_ms, "redrive", id, actor, reason),
-            lambda job: rules.redrive(job, now_ms=at_ms, has_receipt=id in self._store.receipts),
-        )
-
-    @checked
-    def resolve(
-        self,
-        id: str,
-        *,
-        decision: Decision,
-        outcome: Mapping[str, JSON] | None = None,
-        actor: str | None = None,
-        reason: str | None = None,
-        error: str = FAILED_BY_OPERATOR,
-        now_ms: int | None = None,
-    ) -> bool:
-        at_ms = self._at(now_ms)
-
-        def move(job: Job) -> Job | None:
-            moved = rules.resolve(job, now_ms=at_ms, decision=decision, error=error)
-            if moved is not None and decision == "applied":
-                self._adopt(job, outcome)
-            return moved
-
-        return self._operate(AuditEntry(at_ms, "resolve", id, actor, reason), move)
-
-    def _adopt(self, job: Job, outcome: Mapping[str, JSON] | None) -> None:
-        """Publish what the operator says was done, or let the receipt that is there stand."""
-        stored = self._store.receipts.get(job.id)
-        if outcome is None:
-            if stored is None:
-                raise InvalidInput(
-                    f"job {job.id!r} has no receipt: to resolve it as applied, give its outcome"
-                )
-            return
-        version = None if stored is None else stored.effect_version
-        digest = self._store.inputs[job.id].sha256
-        given = Receipt(job.id, digest, check_outcome(dict(outcome)), job.effect, version)
-        if not self._store.receipts.setdefault(job.id, given).same_as(given):
-            raise conflict(self._store.receipts[job.id], given)
-
-    @checked
-    def purge(
-        self, id: str, *, actor: str | None = None, reason: str | None = None, now_ms: int | None = None
-    ) -> bool:
+    def _purge(self, id: str, operator: Operator, now_ms: int | None) -> bool:
         with self._store.writing():
             job = self._store.jobs.get(id)
             if job is None or job.state != rules.DEAD:
                 return False
             self._store.forget(job)
-            self._store.audit.append(
-                AuditEntry(self._at(now_ms), "purge", id, actor, reason, job.state, None, job.version)
-            )
+            self._store.audit.append(operator.entry("purge", id, self._at(now_ms), job))
             return True
 
-    @checked
-    def sweep_expired(self, *, queue: str | None = None, now_ms: int | None = None) -> Swept:
+    def _sweep_expired(self, queue: str | None, now_ms: int | None) -> Swept:
         with self._store.writing():
             at_ms = self._at(now_ms)
             jobs = [job for job in self._store.jobs.values() if queue in (None, job.queue)]
@@ -349,14 +213,12 @@ class ModelJobs:
             shown = found[: query.limit]
             return Page(shown, str(self._store.places[shown[-1].id]) if len(found) > query.limit else None)
 
-    @checked
     def counts(self, *, queue: str | None = None) -> dict[State, int]:
         with self._store.changed:
             jobs = [job for job in self._store.jobs.values() if queue in (None, job.queue)]
             return {state: sum(job.state == state for job in jobs) for state in rules.STATES}
 
-    @checked
-    def queue_counts(self, *, since_ms: int, now_ms: int | None = None) -> list[QueueCounts]:
+    def _queue_counts(self, since_ms: int, now_ms: int | None) -> list[QueueCounts]:
         with self._store.changed:
             return overview.queue_counts(
                 self._store.jobs.values(),
@@ -365,16 +227,12 @@ class ModelJobs:
                 keeps_completion=self.capabilities.keeps_claim_details,
             )
 
-    @checked
-    def latest_deaths(self, *, limit: int = 10) -> list[Job]:
+    def _latest_deaths(self, limit: int) -> list[Job]:
         with self._store.changed:
             in_order = sorted(self._store.jobs.values(), key=lambda job: self._store.places[job.id])
             return overview.latest_deaths(in_order, limit)
 
-    @checked
-    def next_due_ms(
-        self, *, queues: Sequence[str] | None = None, effects: Sequence[str] | None = None
-    ) -> int | None:
+    def _next_due_ms(self, queues: Sequence[str] | None, effects: Sequence[str] | None) -> int | None:
         with self._store.changed:
             due = [
                 job.expires_at_ms
@@ -385,8 +243,7 @@ class ModelJobs:
             ]
             return min((due_ms for due_ms in due if due_ms is not None), default=None)
 
-    @checked
-    def audit(self, *, id: str | None = None, limit: int = 1000) -> list[AuditEntry]:
+    def _audit(self, id: str | None, limit: int) -> list[AuditEntry]:
         with self._store.changed:
             return [entry for entry in self._store.audit if id in (None, entry.id)][-limit:]
 
@@ -398,21 +255,28 @@ class ModelJobs:
     def _put(self, job: Job) -> Job:
         return self._store.put(job, self.capabilities)
 
-    def _move(self, id: str, move: Callable[[Job], Job | None]) -> bool:
+    def _move(self, id: str, rule: Rule, now_ms: int | None) -> bool:
         with self._store.writing():
             job = self._store.jobs.get(id)
-            moved = None if job is None else move(job)
+            moved = None if job is None else rule(job, self._at(now_ms))
             if moved is not None:
                 self._put(moved)
             return moved is not None
 
-    def _operate(self, entry: AuditEntry, move: Callable[[Job], Job | None]) -> bool:
+    def _act(self, action: str, id: str, rule: ManualRule, operator: Operator, now_ms: int | None) -> bool:
         with self._store.writing():
-            before = self._store.jobs.get(entry.id)
-            if before is None or not self._move(entry.id, move):
+            job, at_ms = self._store.jobs.get(id), self._at(now_ms)
+            moved = None if job is None else rule(job, at_ms, self)
+            if moved is None:
                 return False
-            after = self._store.jobs[entry.id]
-            self._store.audit.append(
-                replace(entry, from_state=before.state, to_state=after.state, version=after.version)
-            )
+            self._put(moved)
+            self._store.audit.append(operator.entry(action, id, at_ms, job, moved))
             return True
+
+    # -- the records that an operator's decision rests on --
+
+    def input(self, id: str) -> Input:
+        return self._store.inputs[id]
+
+    def receipt(self, id: str) -> Receipt | None:
+        return self._store.receipts.get(id)

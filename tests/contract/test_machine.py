@@ -48,8 +48,8 @@ def test_the_walks_are_as_many_and_as_long_as_promised() -> None:
 class ReclaimsLate(ModelLedger):
     """At its last instant a lease still counts."""
 
-    def _settle_passed(self, request: ClaimRequest, now_ms: int) -> None:
-        super()._settle_passed(request, now_ms - 1)
+    def _reap(self, request: ClaimRequest, now_ms: int) -> None:
+        super()._reap(request, now_ms - 1)
 
 
 class TakesAnyOldFence(ModelLedger):
@@ -84,8 +84,8 @@ class ForgetsFences(ModelLedger):
 class DropsReceipts(ModelLedger):
     """The receipt of a refused completion is not kept."""
 
-    def _settle(self, settlement: Settlement, now_ms: int) -> Settled:
-        settled = super()._settle(settlement, now_ms)
+    def _settle_one(self, settlement: Settlement, now_ms: int) -> Settled:
+        settled = super()._settle_one(settlement, now_ms)
         if not (settled.completed or settled.reused or settled.conflict):
             del self._store.receipts[settlement.id]
         return settled

@@ -313,7 +313,12 @@ def many(count: int) -> list[NewJob]:
 @pytest.mark.parametrize("count", [1, 10_000])
 def test_a_request_has_1_to_10_000_records(count: int) -> None:
     request = many(count)
-    assert rules.check_request(iter(request)) == request
+    assert rules.check_request(iter(request)) == tuple(request)
+
+
+def test_a_request_that_was_checked_is_taken_as_it_is() -> None:
+    request = rules.check_request(many(2))
+    assert rules.check_request(request) is request
 
 
 def test_a_request_of_10_001_records_is_refused() -> None:

@@ -15,8 +15,7 @@ from ...model.clock import Clock, wall_ms
 from ...model.documents import MAX_DOCUMENT_BYTES
 from ...model.inputs import (
     Input,
-    NewJob,
-    check_request,
+    Request,
     is_name,
 )
 from ...model.job import ClaimRequest, Job, State
@@ -37,11 +36,10 @@ from ...model.records import (
     Schedule,
     Swept,
 )
-from ..arguments import checked
 from ..crash import Step, pass_by
 from ..folder_watch import FolderWatch
-from ..moves import MovingVerbs, Rule
 from ..operator import ManualRule, Operator
+from ..verbs import LedgerVerbs, Rule
 from . import reads as looking
 from . import receipts as receipting
 from . import transfer
@@ -57,7 +55,7 @@ MAX_SLEEP_S: Final = 1.0
 """How long ``wait`` trusts the folder's events alone."""
 
 
-class DirectoryLedger(MovingVerbs, WithoutSchedules):
+class DirectoryLedger(WithoutSchedules, LedgerVerbs):
     """Jobs in a folder of plain files, for thousands of jobs on one machine; see contract §5.
 
     ``step`` is told every step that changes the store (``crash.py``); ``clock`` is what ``now_ms=None`` means.
@@ -119,11 +117,7 @@ class DirectoryLedger(MovingVerbs, WithoutSchedules):
 
     # -- enqueue --
 
-    def enqueue(
-        self, jobs: Iterable[NewJob], *, connection: Any = None, now_ms: int | None = None
-    ) -> list[Enqueued]:
-        """Inputs first, then the jobs: a crash between leaves inputs that the same request adopts."""
-        request = check_request(jobs)
+    def _enqueue(self, request: Request, connection: Any, now_ms: int | None) -> list[Enqueued]:
         if connection is not None:
             raise Unsupported(
                 f"{self.location}: a directory ledger cannot join a transaction; use an SQL ledger (sqlite:PATH)"
@@ -133,11 +127,10 @@ class DirectoryLedger(MovingVerbs, WithoutSchedules):
 
     # -- claim --
 
-    @checked
-    def settle_and_claim(
-        self, settlements: Sequence[Settlement], request: ClaimRequest, *, now_ms: int | None = None
+    def _settle_and_claim(
+        self, settlements: Sequence[Settlement], request: ClaimRequest, now_ms: int | None
     ) -> tuple[list[Settled], list[Job]]:
-        """Receipts first; then the completions and the claim in one write."""
+        # Receipts first; then the completions and the claim in one write.
         self._store.closing().refuse(self.location)
         published = receipting.publish_all(self._store, settlements)
         with self._open_table() as table:
@@ -150,9 +143,7 @@ class DirectoryLedger(MovingVerbs, WithoutSchedules):
             claimed = table.claim(request, now_ms=now_ms, room_bytes=MAX_DOCUMENT_BYTES)
         return settled, claimed
 
-    @checked
-    def read_inputs(self, ids: Iterable[str]) -> dict[str, Input]:
-        """Each id's file."""
+    def _read_inputs(self, ids: list[str]) -> dict[str, Input]:
         found = {}
         for id in filter(is_name, ids):
             if (item := self._store.input(id)) is not None:
@@ -161,9 +152,7 @@ class DirectoryLedger(MovingVerbs, WithoutSchedules):
                 self._store.missing_input(id)
         return found
 
-    @checked
-    def receipts(self, ids: Iterable[str]) -> dict[str, Receipt]:
-        """Each id's file."""
+    def _receipts(self, ids: list[str]) -> dict[str, Receipt]:
         found = {id: self._store.receipt(id) for id in ids if is_name(id)}
         return {id: receipt for id, receipt in found.items() if receipt is not None}
 
@@ -174,16 +163,8 @@ class DirectoryLedger(MovingVerbs, WithoutSchedules):
         self._store.closing().refuse(self.location)
         return receipting.publish(self._store, receipt)
 
-    @checked
-    def complete(self, id: str, version: int, *, now_ms: int | None = None) -> bool:
-        """See ``moves.complete``."""
-        return self._move(id, lambda job, now_ms: moves.complete(job, version, now_ms=now_ms), now_ms)
-
-    @checked
-    def settle(self, settlements: Sequence[Settlement], *, now_ms: int | None = None) -> list[Settled]:
-        """Receipts first, each durable on its own; then all completions in one write."""
-        if not settlements:
-            return []
+    def _settle(self, settlements: Sequence[Settlement], now_ms: int | None) -> list[Settled]:
+        # Receipts first, each durable on its own; then all completions in one write.
         self._store.closing().refuse(self.location)
         published = receipting.publish_all(self._store, settlements)
         with self._open_table() as table:
@@ -191,22 +172,17 @@ class DirectoryLedger(MovingVerbs, WithoutSchedules):
 
     # -- the operator's moves --
 
-    @checked
-    def purge(
-        self, id: str, *, actor: str | None = None, reason: str | None = None, now_ms: int | None = None
-    ) -> bool:
-        """Keep nothing of the dead job but its version."""
+    def _purge(self, id: str, operator: Operator, now_ms: int | None) -> bool:
         with self._open_table() as table:
             job = table.jobs.get(id)
             if job is None or job.state != moves.DEAD:
                 return False
-            self._store.record(Operator(actor, reason).entry("purge", id, self._at(now_ms), job))
+            self._store.record(operator.entry("purge", id, self._at(now_ms), job))
             table.purge(id)
         return True
 
-    @checked
-    def sweep_expired(self, *, queue: str | None = None, now_ms: int | None = None) -> Swept:
-        """Retention first, then expiry; one write."""
+    def _sweep_expired(self, queue: str | None, now_ms: int | None) -> Swept:
+        # Retention first, then expiry; one write.
         with self._open_table() as table:
             now_ms = self._at(now_ms)
             swept = [job for job in table.jobs.values() if queue is None or job.queue == queue]
@@ -230,15 +206,12 @@ class DirectoryLedger(MovingVerbs, WithoutSchedules):
         with self._store.table() as table:
             return looking.page(table, query)
 
-    @checked
     def counts(self, *, queue: str | None = None) -> dict[State, int]:
         """A count for each state, 0 included."""
         with self._store.table() as table:
             return looking.counts(table, queue)
 
-    @checked
-    def queue_counts(self, *, since_ms: int, now_ms: int | None = None) -> list[QueueCounts]:
-        """See ``overview.queue_counts``; when a job was completed is not kept."""
+    def _queue_counts(self, since_ms: int, now_ms: int | None) -> list[QueueCounts]:
         from ...model import queue_counts as overview
 
         with self._store.table() as table:
@@ -246,69 +219,55 @@ class DirectoryLedger(MovingVerbs, WithoutSchedules):
                 table.jobs.values(), now_ms=self._at(now_ms), since_ms=since_ms, keeps_completion=False
             )
 
-    @checked
-    def latest_deaths(self, *, limit: int = 10) -> list[Job]:
-        """See ``overview.latest_deaths``."""
+    def _latest_deaths(self, limit: int) -> list[Job]:
         from ...model import queue_counts as overview
 
         with self._store.table() as table:
             return overview.latest_deaths(table.in_order(), limit)
 
-    @checked
-    def next_due_ms(
-        self, *, queues: Sequence[str] | None = None, effects: Sequence[str] | None = None
-    ) -> int | None:
-        """The soonest of what ``moves.next_due_ms`` says of the jobs served."""
+    def _next_due_ms(self, queues: Sequence[str] | None, effects: Sequence[str] | None) -> int | None:
         with self._store.table() as table:
             return looking.next_due_ms(table, queues, effects)
 
-    @checked
-    def audit(self, *, id: str | None = None, limit: int = 1000) -> list[AuditEntry]:
-        """The last entries of audit.jsonl."""
+    def _audit(self, id: str | None, limit: int) -> list[AuditEntry]:
         entries = [entry for entry in self._store.audit() if id is None or entry.id == id]
         return entries[-limit:]
 
     # -- moving to another kind of ledger --
 
-    @checked
-    def seal(self, destination: str, *, actor: str | None = None, now_ms: int | None = None) -> None:
-        """Recorded in audit.jsonl, which every program that keeps this layout preserves."""
+    def _seal(self, destination: str, operator: Operator, now_ms: int | None) -> None:
+        # Recorded in audit.jsonl, which every program that keeps this layout preserves.
         with self._store.table() as table:
-            transfer.seal(self._store, table, destination, actor=actor, now_ms=self._at(now_ms))
+            transfer.seal(self._store, table, destination, actor=operator.actor, now_ms=self._at(now_ms))
 
     def sealed_for(self) -> str | None:
         """The destination it was sealed for."""
         return self._store.closing().sealed_for
 
-    @checked
-    def begin_copy(self, source: str, *, actor: str | None = None, now_ms: int | None = None) -> bool:
-        """Recorded in audit.jsonl, as a seal is."""
+    def _begin_copy(self, source: str, operator: Operator, now_ms: int | None) -> bool:
         with self._store.table() as table:
-            return transfer.begin_copy(self._store, table, source, actor=actor, now_ms=self._at(now_ms))
+            return transfer.begin_copy(
+                self._store, table, source, actor=operator.actor, now_ms=self._at(now_ms)
+            )
 
-    @checked
-    def end_copy(
+    def _end_copy(
         self,
         source: str,
-        *,
-        paused: Sequence[str] = (),
-        schedules: Sequence[Schedule] = (),
-        actor: str | None = None,
-        now_ms: int | None = None,
+        paused: Sequence[str],
+        planned: Sequence[Schedule],
+        operator: Operator,
+        now_ms: int | None,
     ) -> bool:
-        """Recorded in audit.jsonl; pauses and schedules cannot be kept here."""
-        if paused or schedules:
+        if paused or planned:
             self._needs_sql("a schedule or a pause")
         with self._store.table():
-            return transfer.end_copy(self._store, source, actor=actor, now_ms=self._at(now_ms))
+            return transfer.end_copy(self._store, source, actor=operator.actor, now_ms=self._at(now_ms))
 
     def copying_from(self) -> str | None:
         """The source of the copy that has not ended."""
         return self._store.closing().copying_from
 
-    @checked
-    def export_rows(self, *, after: str | None = None, limit: int = 1000) -> Export:
-        """Jobs in order of enqueue, then ids without a job; the cursor is a count."""
+    def _export_rows(self, after: str | None, limit: int) -> Export:
         with self._store.table() as table:
             return transfer.export_rows(self._store, table, after=after, limit=limit)
 

@@ -6,6 +6,7 @@ from typing import NoReturn
 
 from ...errors import Unsupported
 from ...model.records import Fire, Schedule
+from ..operator import Operator
 
 
 class WithoutSchedules:
@@ -16,24 +17,17 @@ class WithoutSchedules:
         """Where the ledger lies."""
         raise NotImplementedError
 
-    def pause(
-        self, queue: str, *, actor: str | None = None, reason: str | None = None, now_ms: int | None = None
-    ) -> bool:
-        """Not of this kind."""
+    def _pause(self, queue: str, operator: Operator, now_ms: int | None) -> bool:
         self._needs_sql("a pause")
 
-    def resume(
-        self, queue: str, *, actor: str | None = None, reason: str | None = None, now_ms: int | None = None
-    ) -> bool:
-        """Not of this kind."""
+    def _resume(self, queue: str, operator: Operator, now_ms: int | None) -> bool:
         self._needs_sql("a pause")
 
     def paused(self) -> list[str]:
         """No queue of this kind is ever paused."""
         return []
 
-    def register_schedule(self, schedule: Schedule, *, now_ms: int | None = None) -> None:
-        """Not of this kind."""
+    def _register_schedule(self, schedule: Schedule, now_ms: int | None) -> None:
         self._needs_sql("a schedule")
 
     def unregister_schedule(self, name: str) -> bool:
@@ -44,8 +38,7 @@ class WithoutSchedules:
         """There are none of this kind."""
         return []
 
-    def tick(self, *, now_ms: int | None = None) -> list[Fire]:
-        """There is nothing to fire."""
+    def _tick(self, now_ms: int | None) -> list[Fire]:
         return []
 
     def soonest(self) -> int | None:

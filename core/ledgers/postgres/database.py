@@ -54,6 +54,11 @@ class Database:
         self._made = False
         self._identity: str | None = None
 
+    @property
+    def location(self) -> str:
+        """The URL without its password."""
+        return self.address.location
+
     # -- transactions --
 
     @contextmanager
@@ -71,18 +76,16 @@ class Database:
             connection.execute("COMMIT")
 
     @contextmanager
-    def write(
-        self, *, even_sealed: bool = False, even_copying: bool = False, alone: bool = False
-    ) -> Iterator[Transaction]:
+    def write(self, *, even_sealed: bool = False, even_copying: bool = False) -> Iterator[Transaction]:
         """A transaction that changes something; committed at the end, rolled back on any error.
 
-        ``alone``: while no other transaction that writes is under way.
+        The flags admit a closed ledger; no other transaction that writes is then under way.
 
         Raises:
             LedgerBusy: a lock or a connection was not had in time.
             LedgerSealed: the ledger has moved, or waits for the rest of a copy.
         """
-        first = ("stop_work",) if alone else ()
+        first = ("stop_work",) if even_sealed or even_copying else ()
         with self._connection() as connection:
             meta = meta_of(self._begin(connection, _BEGIN, *first, "opening"))
             self._admit(meta, even_sealed=even_sealed, even_copying=even_copying)

@@ -14,7 +14,7 @@ from .errors import translate
 from .transaction import Transaction
 
 
-def bury(transaction: Transaction, ids: Sequence[str], *, error: str, now_ms: int) -> None:
+def bury(transaction: Transaction, ids: Sequence[str], error: str, now_ms: int) -> None:
     """Move live jobs to the dead, each under a new fence and with ``error`` as its last one."""
     if not ids:
         return
@@ -23,10 +23,10 @@ def bury(transaction: Transaction, ids: Sequence[str], *, error: str, now_ms: in
         transaction.change("bury", moved)
 
 
-def revive(transaction: Transaction, job: Job) -> None:
+def revive(transaction: Transaction, id: str, job: Job) -> None:
     """Move a dead job back to the live ones, as ``job`` says."""
     values = {
-        "id": job.id,
+        "id": id,
         "state": job.state,
         "version": job.version,
         "attempts": job.attempts,

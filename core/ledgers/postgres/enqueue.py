@@ -51,7 +51,7 @@ def enqueue(transaction: Transaction, jobs: Sequence[NewJob], now_ms: int) -> li
     else:
         created = _add_unknown(transaction, placed, bound, key, now_ms)
     if created:
-        transaction.wakes = True
+        transaction.wake()
     return [Enqueued(job.id, created=job.id in created) for job in jobs]
 
 

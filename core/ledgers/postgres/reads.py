@@ -1,13 +1,12 @@
-"""What is read: jobs, pages, counts, inputs, and when a claim is next worth while."""
+"""What is read by PostgreSQL's own statements: jobs, pages, counts, and when a claim next finds something."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from operator import itemgetter
 from typing import Final
 
-from ...errors import LedgerCorrupt
-from ...model.inputs import Input, is_name
+from ...model.inputs import is_name
 from ...model.job import (
     COMPLETED,
     QUEUED,
@@ -19,37 +18,30 @@ from ...model.query import JobQuery
 from ...model.records import Page
 from ..rows import job_of
 from ..sql.reads import cursor_key, searched
-from .arrays import askable, text_array
+from .arrays import text_array
 from .claim import served_arrays
 from .transaction import Transaction
 
 _key: Final = itemgetter(-1)
 
 
-def read_inputs(transaction: Transaction, ids: Iterable[str]) -> dict[str, Input]:
-    """The inputs that are there.
-
-    Raises:
-        LedgerCorrupt: the input of a job is missing.
-    """
-    wanted = askable(ids)
-    found = {
-        id: Input(id, text.decode()) for id, text in transaction.rows("inputs", {"ids": text_array(wanted)})
-    }
-    missing = [id for id in wanted if id not in found]
-    if missing:
-        bare = transaction.value("job_without_input", {"ids": text_array(missing)})
-        if bare is not None:
-            raise LedgerCorrupt(
-                f"{transaction.address.location}: the job {bare!r} has no input; restore the ledger from a back-up"
-            )
-    return found
+def find(transaction: Transaction, id: str) -> tuple[str, Job] | None:
+    """The job under that id, live or dead; its row is locked until the transaction ends."""
+    row = transaction.row("lock_job", {"id": id}) if is_name(id) else None
+    return None if row is None else (id, job_of(row))
 
 
-def get_job(transaction: Transaction, id: str) -> Job | None:
-    """The job under that id, wherever it is."""
-    row = transaction.row("jobs_of", {"ids": text_array([id])}) if is_name(id) else None
-    return None if row is None else job_of(row)
+def purgeable(transaction: Transaction, queue: str | None, now_ms: int, limit: int) -> list[str]:
+    """Dead jobs whose retention has ended, by their ids."""
+    queues = [queue] if queue is not None else [name for (name,) in transaction.rows("queues_with_retention")]
+    rows = transaction.rows("purgeable", {"queues": text_array(queues), "now_ms": now_ms, "limit": limit})
+    return [id for (id,) in rows]
+
+
+def expired(transaction: Transaction, queue: str | None, now_ms: int, limit: int) -> list[str]:
+    """Live jobs whose expiry has passed, by their ids."""
+    rows = transaction.rows("expired", {"queue": queue, "now_ms": now_ms, "limit": limit})
+    return [id for (id,) in rows]
 
 
 def jobs(transaction: Transaction, query: JobQuery) -> Page:

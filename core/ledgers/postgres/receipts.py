@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from ...errors import InvalidInput, LedgerCorrupt
-from ...model.documents import compact, parse
+from ...model.documents import compact
 from ...model.inputs import is_name
 from ...model.receipts import (
     Published,
@@ -13,10 +12,9 @@ from ...model.receipts import (
     Settled,
     Settlement,
     check_receipts,
-    conflict,
 )
+from ..sql import receipts
 from .arrays import (
-    askable,
     bytea_array,
     int_array,
     text_array,
@@ -24,26 +22,12 @@ from .arrays import (
 from .transaction import Parameters, Row, Transaction
 
 
-def receipts(transaction: Transaction, ids: Iterable[str]) -> dict[str, Receipt]:
-    """The receipts that are there."""
-    wanted = text_array(askable(ids))
-    location = transaction.address.location
-    return {id: _receipt(location, id, data) for id, data in transaction.rows("receipts", {"ids": wanted})}
-
-
 def publish(transaction: Transaction, receipt: Receipt) -> Published:
-    """Store the receipt, or find the same one stored.
-
-    Raises:
-        ReceiptConflict: another one is stored; it stays.
-    """
+    """Store the receipt, or find the same one stored; see ``sql.receipts``."""
     (data,) = _data_of([receipt])
-    if _add(transaction, {receipt.id: data}):
-        return Published(receipt, reused=False)
-    stored = receipts(transaction, [receipt.id])[receipt.id]
-    if not _same(stored, receipt, data):
-        raise conflict(stored, receipt)
-    return Published(stored, reused=True)
+    return receipts.publish(
+        transaction, receipt, data.decode(), lambda: bool(_add(transaction, {receipt.id: data}))
+    )
 
 
 def complete(transaction: Transaction, id: str, version: int, now_ms: int) -> bool:
@@ -123,14 +107,14 @@ def _compare(
 ) -> list[bool | None]:
     """Of each receipt whether it was there before; None where another one was, which stays."""
     new = set(new)
-    stored = receipts(transaction, [receipt.id for receipt in published])
+    stored = receipts.receipts(transaction, [receipt.id for receipt in published])
     reuses: list[bool | None] = []
     for receipt, one in zip(published, data, strict=True):
         if receipt.id in new:
             new.remove(receipt.id)
             reuses.append(False)
         else:
-            reuses.append(True if _same(stored[receipt.id], receipt, one) else None)
+            reuses.append(True if receipts.is_same(stored[receipt.id], receipt, one.decode()) else None)
     return reuses
 
 
@@ -154,19 +138,6 @@ def _complete(
     return {(id, version) for id, version in transaction.rows("complete", held)}
 
 
-def _data_of(receipts: Sequence[Receipt]) -> list[bytes]:
-    check_receipts(receipts)
-    return [compact(receipt.document()).encode() for receipt in receipts]
-
-
-def _same(stored: Receipt, receipt: Receipt, data: bytes) -> bool:
-    # Stored as the same text is the same; and what is written differently may still be equal by value.
-    return compact(stored.document()).encode() == data or stored.same_as(receipt)
-
-
-def _receipt(location: str, id: str, data: bytes) -> Receipt:
-    what = f"{location}: the receipt of {id!r}"
-    try:
-        return Receipt.from_document(parse(data, what=what))
-    except InvalidInput as error:
-        raise LedgerCorrupt(f"{what} cannot be read ({error}); it was left as it is") from error
+def _data_of(published: Sequence[Receipt]) -> list[bytes]:
+    check_receipts(published)
+    return [compact(receipt.document()).encode() for receipt in published]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -12,7 +12,7 @@ from psycopg.rows import tuple_row
 
 from ..closing import Closing
 from .address import Address
-from .arrays import adapt
+from .arrays import adapt, askable, text_array
 
 Connection: TypeAlias = psycopg.Connection[Any]
 Row: TypeAlias = tuple[Any, ...]
@@ -61,6 +61,23 @@ class Transaction:
         # The connection may be the caller's own, with a row factory and adapters of its own.
         self._cursor = connection.cursor(binary=True, row_factory=tuple_row)
         adapt(self._cursor)
+
+    @property
+    def location(self) -> str:
+        """The URL without its password."""
+        return self.address.location
+
+    def names(self, values: Iterable[str]) -> str:
+        """A list of names as a parameter; PostgreSQL's texts cannot carry what no name holds."""
+        return text_array(askable(values))
+
+    def kept(self, text: str) -> bytes:
+        """PostgreSQL's own type of texts carries no NUL, its bytes do."""
+        return text.encode()
+
+    def wake(self) -> None:
+        """Notify those who wait when this commits."""
+        self.wakes = True
 
     @property
     def now_ms(self) -> int:

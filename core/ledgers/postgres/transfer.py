@@ -1,36 +1,23 @@
-"""A whole ledger out and in: everything that is kept of each id, as rows that every kind of ledger has."""
+"""A whole ledger in: everything that is kept of each id, from rows that every kind of ledger has."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-from ...model.inputs import MAX_RECORDS, Input
+from ...model.inputs import MAX_RECORDS
 from ...model.job import DEAD, Job
-from ...model.query import JobQuery
-from ...model.records import Export, Row
+from ...model.records import Row
 from ...model.texts import storable
-from ..rows import job_of, stamps_ms
+from ..rows import stamps_ms
 from ..sql import transfer
 from .arrays import bytea_array, int_array, text_array
-from .reads import jobs
-from .receipts import publish_all, receipts
+from .receipts import publish_all
 from .transaction import Transaction
 
 _JOB_FIELDS: Final = [name for name in Job._fields if name != "stamps"]
 _TEXT_FIELDS: Final = ("id", "state", "queue", "effect", "claimant", "last_error")
 _STAMPS: Final = ("visibility_timeout_ms", "max_attempts", "backoff_base_ms", "dead_letter_retention_ms")
-
-
-def export_rows(transaction: Transaction, after: str | None, limit: int) -> Export:
-    """A page of everything that is kept; see ``sql.transfer``."""
-    return transfer.export_rows(
-        transaction,
-        after,
-        limit,
-        list_jobs=lambda after, limit: jobs(transaction, JobQuery(after=after, limit=limit)),
-        read_rows=lambda jobs: _rows(transaction, jobs),
-    )
 
 
 def import_rows(transaction: Transaction, rows: Sequence[Row]) -> int:
@@ -43,15 +30,12 @@ def import_rows(transaction: Transaction, rows: Sequence[Row]) -> int:
     for start in range(0, len(rows), MAX_RECORDS):
         new += _import(transaction, rows[start : start + MAX_RECORDS])
     if new:
-        transaction.wakes = True
+        transaction.wake()
     return new
 
 
 def _import(transaction: Transaction, rows: Sequence[Row]) -> int:
-    ids = [row.id for row in rows]
-    found = {row[0]: job_of(row) for row in transaction.rows("jobs_of", {"ids": text_array(ids)})}
-    there = _rows(transaction, {id: found.get(id) for id in ids})
-    new = transfer.new_rows(transaction.address.location, rows, there)
+    new = transfer.read_new_rows(transaction, rows)
     inputs = [row.input for row in new if row.input is not None]
     transaction.rows(
         "add_inputs",
@@ -95,15 +79,3 @@ def _columns(placed: Sequence[tuple[int, Job]]) -> dict[str, str]:
     for place, name in enumerate(_STAMPS):
         columns[name] = int_array([each[place] for each in stamps])
     return columns
-
-
-def _rows(transaction: Transaction, jobs: Mapping[str, Job | None]) -> list[Row]:
-    """All that is kept of these ids, in their order."""
-    ids = {"ids": text_array(list(jobs))}
-    inputs = {id: text.decode() for id, text in transaction.rows("inputs", ids)}
-    stored = receipts(transaction, jobs)
-    purged: dict[str, int] = dict(transaction.rows("purged_of", ids))
-    return [
-        Row(id, job, purged.get(id), Input(id, inputs[id]) if id in inputs else None, stored.get(id))
-        for id, job in jobs.items()
-    ]

@@ -1,13 +1,49 @@
-"""What is read of both engines' jobs in the same way."""
+"""What is read of both engines' tables in the same way."""
 
 from __future__ import annotations
 
-from ...errors import InvalidInput
+from collections.abc import Sequence
+
+from ...errors import InvalidInput, LedgerCorrupt
+from ...model.inputs import Input
 from ...model.job import Job
 from ...model.query import JobQuery
 from ...model.queue_counts import QueueCounts
 from ..rows import job_of
 from .transaction import Transaction
+
+
+def read_inputs(transaction: Transaction, ids: Sequence[str]) -> dict[str, Input]:
+    """The inputs that are there.
+
+    Raises:
+        LedgerCorrupt: the input of a job is missing.
+    """
+    rows = transaction.rows("inputs", {"ids": transaction.names(ids)})
+    found = {id: Input(id, text_of(text)) for id, text in rows}
+    if missing := [id for id in ids if id not in found]:
+        bare = transaction.value("job_without_input", {"ids": transaction.names(missing)})
+        if bare is not None:
+            raise LedgerCorrupt(
+                f"{transaction.location}: the job {bare!r} has no input; restore the ledger from a back-up"
+            )
+    return found
+
+
+def is_bound(transaction: Transaction, id: str) -> bool:
+    """Whether the id has an input, and with it a text that it stays bound to."""
+    return bool(transaction.rows("inputs", {"ids": transaction.names([id])}))
+
+
+def text_of(kept: str | bytes) -> str:
+    """A text as it was given: PostgreSQL keeps texts as bytes, because its own type of texts carries no NUL."""
+    return kept.decode("utf-8") if isinstance(kept, bytes) else kept
+
+
+def get_job(transaction: Transaction, id: str) -> Job | None:
+    """The job under that id, live or dead."""
+    row = transaction.row("jobs_of", {"ids": transaction.names([id])})
+    return None if row is None else job_of(row)
 
 
 def cursor_key(cursor: str | None) -> int:

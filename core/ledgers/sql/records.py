@@ -1,30 +1,33 @@
-"""The inputs and receipts that an operator's decision rests on, by an engine's own functions."""
+"""The inputs and receipts that an operator's decision rests on, in the transaction that it is done in."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Generic
 
 from ...model.inputs import Input
 from ...model.receipts import Published, Receipt
+from .engine import Engine
+from .reads import read_inputs
+from .receipts import receipts
+from .transaction import AnyTransaction
 
 
 @dataclass(frozen=True, slots=True)
-class Records:
-    """See ``operating.Records``; each function is bound to the transaction of the decision."""
+class Records(Generic[AnyTransaction]):
+    """See ``operator.Records``."""
 
-    read_inputs: Callable[[Sequence[str]], Mapping[str, Input]]
-    read_receipts: Callable[[Sequence[str]], Mapping[str, Receipt]]
-    publish_receipt: Callable[[Receipt], Published]
+    transaction: AnyTransaction
+    engine: Engine[AnyTransaction]
 
     def input(self, id: str) -> Input:
         """The input of a job that is there."""
-        return self.read_inputs([id])[id]
+        return read_inputs(self.transaction, [id])[id]
 
     def receipt(self, id: str) -> Receipt | None:
         """The receipt, if there is one."""
-        return self.read_receipts([id]).get(id)
+        return receipts(self.transaction, [id]).get(id)
 
     def publish(self, receipt: Receipt) -> Published:
         """Store it, or find the same one stored."""
-        return self.publish_receipt(receipt)
+        return self.engine.publish(self.transaction, receipt)

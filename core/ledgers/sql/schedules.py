@@ -16,6 +16,7 @@ from ...model.schedules import (
     parse_every,
 )
 from ..rows import stamps_ms
+from .reads import text_of
 from .transaction import Row, Transaction
 
 _MS: Final = 1_000
@@ -39,18 +40,15 @@ def paused(transaction: Transaction) -> list[str]:
     return [queue for (queue,) in transaction.rows("paused")]
 
 
-def register(transaction: Transaction, schedule: Schedule, text: str | bytes) -> None:
-    """Add or replace a checked schedule that has its next boundary; one that is there stays while ``every`` does.
-
-    ``text`` is the schedule's as the engine keeps it.
-    """
+def register(transaction: Transaction, schedule: Schedule) -> None:
+    """Add or replace a checked schedule that has its next boundary; one that is there stays while ``every`` does."""
     lease_ms, max_attempts, backoff_ms, retention_ms = stamps_ms(schedule.stamps)
     transaction.change(
         "register_schedule",
         {
             "name": schedule.name,
             "every": schedule.every,
-            "text": text,
+            "text": transaction.kept(schedule.text),
             "queue": schedule.queue,
             "effect": schedule.effect,
             "priority": schedule.priority,
@@ -116,7 +114,7 @@ def _schedule(row: Row) -> Schedule:
     return Schedule(
         name,
         every,
-        text.decode() if isinstance(text, bytes) else text,
+        text_of(text),
         queue,
         effect,
         priority,

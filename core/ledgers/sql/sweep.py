@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import Final, Generic
 
+from ...model.job import EXPIRED
 from ...model.records import Swept
+from .engine import Engine
+from .transaction import AnyTransaction
 
 STEP: Final = 1_000
 
-SweepUpTo: TypeAlias = Callable[[int], int]
-"""Sweep so many jobs at most, in the step's transaction; how many they were."""
 
+class Sweep(Generic[AnyTransaction]):
+    """How far a sweep of a queue, or of all, has come. What it buries itself it does not purge."""
 
-class Sweep:
-    """How far a sweep has come. What it buries itself it does not purge."""
-
-    def __init__(self) -> None:
+    def __init__(self, engine: Engine[AnyTransaction], queue: str | None) -> None:
+        self._engine = engine
+        self._queue = queue
         self._purged = self._expired = 0
         self._purging = True
         self.done = False
 
     @property
     def swept(self) -> Swept:
-        """How many jobs it was so far."""
+        """The counts so far."""
         return Swept(expired=self._expired, purged=self._purged)
 
-    def step(self, purge: SweepUpTo, expire: SweepUpTo) -> None:
+    def step(self, transaction: AnyTransaction, now_ms: int) -> None:
         """One step; the last that purges goes on to what has expired, so that a small sweep is one transaction."""
         if self._purging:
-            count = purge(STEP)
-            self._purged += count
-            self._purging = count == STEP
+            old = self._engine.purgeable(transaction, self._queue, now_ms, STEP)
+            self._engine.purge(transaction, old)
+            self._purged += len(old)
+            self._purging = len(old) == STEP
         if not self._purging:
-            count = expire(STEP)
-            self._expired += count
-            self.done = count < STEP
+            late = self._engine.expired(transaction, self._queue, now_ms, STEP)
+            self._engine.bury(transaction, late, EXPIRED, now_ms)
+            self._expired += len(late)
+            self.done = len(late) < STEP

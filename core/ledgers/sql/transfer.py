@@ -6,19 +6,21 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from ...errors import IdentityConflict, InvalidInput
-from ...model.inputs import is_name
+from ...model.inputs import Input, is_name
 from ...model.job import Job
+from ...model.query import JobQuery
 from ...model.records import Export, Page, Row
 from ..closing import Closing, holds_something, live_lease
+from ..rows import job_of
+from .reads import text_of
+from .receipts import receipts
 from .transaction import Transaction
 
 _OTHERS: Final = "others:"
 """Begins the cursor of the second part, ids without a job; the id that it goes on after follows."""
 
-ListJobs: TypeAlias = Callable[[str | None, int], Page]
-"""A page of jobs, in the same transaction: the cursor, and how many at most."""
-ReadRows: TypeAlias = Callable[[Mapping[str, Job | None]], list[Row]]
-"""All that is kept of these ids, in their order."""
+ListJobs: TypeAlias = Callable[[JobQuery], Page]
+"""A page of jobs, in the same transaction."""
 
 
 def closing(transaction: Transaction) -> Closing:
@@ -76,9 +78,7 @@ def seal(transaction: Transaction, location: str, destination: str, now_ms: int)
     return True
 
 
-def export_rows(
-    transaction: Transaction, after: str | None, limit: int, list_jobs: ListJobs, read_rows: ReadRows
-) -> Export:
+def export_rows(transaction: Transaction, after: str | None, limit: int, list_jobs: ListJobs) -> Export:
     """Jobs in order of enqueue, dead ones in their places; then the ids without a job, by id."""
     jobs: dict[str, Job | None] = {}
     other = ""
@@ -87,19 +87,40 @@ def export_rows(
         if other and not is_name(other):
             raise InvalidInput(f"{after!r:.80} is no cursor: give the one that the page before returned")
     else:
-        page = list_jobs(after, limit)
+        page = list_jobs(JobQuery(after=after, limit=limit))
         jobs = {job.id: job for job in page.jobs}
         if page.next is not None:
-            return Export(read_rows(jobs), page.next)
+            return Export(read_rows(transaction, jobs), page.next)
     room = limit - len(jobs)
     others = [id for (id,) in transaction.rows("others", {"after": other, "limit": room + 1})]
-    rows = read_rows(jobs | dict.fromkeys(others[:room]))
+    rows = read_rows(transaction, jobs | dict.fromkeys(others[:room]))
     if len(others) > room:
         return Export(rows, _OTHERS + (others[room - 1] if room else other))
     return Export(rows, None)
 
 
-def new_rows(location: str, rows: Sequence[Row], there: Sequence[Row]) -> list[Row]:
+def read_rows(transaction: Transaction, jobs: Mapping[str, Job | None]) -> list[Row]:
+    """All that is kept of these ids, in their order; ``jobs`` are the jobs that they have."""
+    ids = {"ids": transaction.names(jobs)}
+    inputs = {id: Input(id, text_of(text)) for id, text in transaction.rows("inputs", ids)}
+    stored = receipts(transaction, jobs)
+    purged: dict[str, int] = dict(transaction.rows("purged_of", ids))
+    return [Row(id, job, purged.get(id), inputs.get(id), stored.get(id)) for id, job in jobs.items()]
+
+
+def read_new_rows(transaction: Transaction, rows: Sequence[Row]) -> list[Row]:
+    """Those of the rows of which nothing is there.
+
+    Raises:
+        IdentityConflict: an id that is there is not the same in everything that is kept.
+    """
+    ids = [row.id for row in rows]
+    found = {row[0]: job_of(row) for row in transaction.rows("jobs_of", {"ids": transaction.names(ids)})}
+    there = read_rows(transaction, {id: found.get(id) for id in ids})
+    return _new_rows(transaction.location, rows, there)
+
+
+def _new_rows(location: str, rows: Sequence[Row], there: Sequence[Row]) -> list[Row]:
     """The rows of which nothing is there; ``there`` is what is kept of their ids, in the same order.
 
     Raises:

@@ -19,6 +19,7 @@ from ...errors import (
     LedgerFailed,
     LedgerReplaced,
 )
+from ...model.clock import Clock
 from ..sql import transfer
 from ..statements import load
 from .errors import translate
@@ -81,7 +82,7 @@ class Owner:
 class Database:
     """One SQLite file; nothing is opened or made before it is needed."""
 
-    def __init__(self, path: str, *, synchronous: Synchronous, busy_timeout_ms: int) -> None:
+    def __init__(self, path: str, *, synchronous: Synchronous, busy_timeout_ms: int, clock: Clock) -> None:
         if sqlite3.sqlite_version_info < OLDEST_SQLITE:
             raise LedgerFailed(
                 f"SQLite {sqlite3.sqlite_version} is too old, {'.'.join(map(str, OLDEST_SQLITE))} is needed: "
@@ -90,6 +91,7 @@ class Database:
         if synchronous not in _SYNCHRONOUS:
             raise InvalidInput(f"synchronous is {synchronous!r}, it must be one of {', '.join(_SYNCHRONOUS)}")
         self.path: Final = path
+        self._clock: Final = clock
         self._synchronous: Final = synchronous
         self._busy_timeout_ms: Final = busy_timeout_ms
         # Taken in this order, then the lock of one handle.
@@ -112,6 +114,10 @@ class Database:
     def read(self) -> AbstractContextManager[Transaction]:
         """A transaction that reads: all of it sees one moment, and nobody waits for it."""
         return self._transaction("BEGIN")
+
+    def snapshot(self) -> AbstractContextManager[Transaction]:
+        """As ``read``, in which all sees one moment anyway."""
+        return self.read()
 
     @contextmanager
     def write(self, *, even_sealed: bool = False, even_copying: bool = False) -> Iterator[Transaction]:
@@ -152,7 +158,7 @@ class Database:
                         "the connection is in no transaction that could be joined: BEGIN IMMEDIATE one first"
                     )
                 connection.execute("BEGIN IMMEDIATE")  # as sqlite3 would before their own first change
-            transaction = Transaction(connection, statements(), self.path)
+            transaction = Transaction(connection, statements(), self.path, self._clock)
             with transaction.savepoint():
                 migrate_within(connection, self.path)
                 transfer.closing(transaction).refuse(self.location)
@@ -170,7 +176,7 @@ class Database:
             self.check_file()
             connection.execute(begin)
             try:
-                yield Transaction(connection, statements(), self.path)
+                yield Transaction(connection, statements(), self.path, self._clock)
                 connection.execute("COMMIT")
             except BaseException:
                 # A trigger or a full disk may have ended the transaction already.

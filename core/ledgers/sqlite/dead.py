@@ -13,7 +13,7 @@ from .errors import translate
 from .transaction import Transaction
 
 
-def bury(transaction: Transaction, keys: Sequence[int], *, error: str, now_ms: int) -> None:
+def bury(transaction: Transaction, keys: Sequence[int], error: str, now_ms: int) -> None:
     """Move live jobs to the dead, each under a new fence and with ``error`` as its last one.
 
     Raises:
@@ -66,5 +66,5 @@ def _whole_move(transaction: Transaction, count: int, failed: str) -> Iterator[N
         with transaction.savepoint():
             yield
     except sqlite3.Error as error:
-        told = translate(error, transaction.path)
+        told = translate(error, transaction.location)
         raise type(told)(f"{told}: moving {count} job{'s' if count > 1 else ''} {failed}") from error

@@ -87,7 +87,7 @@ def _add_unknown(transaction: Transaction, jobs: Sequence[NewJob], now_ms: int) 
     known = {id: rest for id, *rest in transaction.rows("known", {"ids": _json_ids(jobs)})}
     for place, job in enumerate(jobs, 1):
         text, effect, purged_version = known[job.id]
-        record = f"{transaction.path}: record {place} (id {job.id!r})"
+        record = f"{transaction.location}: record {place} (id {job.id!r})"
         if text is None and (effect is not None or purged_version is not None):
             raise LedgerCorrupt(
                 f"{record}: the job is there, but its input is missing; nothing was stored. Restore the ledger "

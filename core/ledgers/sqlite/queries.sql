@@ -289,9 +289,6 @@ RETURNING
 SELECT input.id, input.text FROM json_each(:ids) AS wanted CROSS JOIN fencepost_inputs AS input
 WHERE input.id = wanted.value
 
--- name: input
-SELECT text FROM fencepost_inputs WHERE id = ?
-
 -- name: job_without_input
 -- One statement: an enqueue that commits between two could make a sound job look broken.
 SELECT record.value FROM json_each(:ids) AS record
@@ -346,7 +343,7 @@ SET
     started_at_ms = :started_at_ms,
     completed_at_ms = :completed_at_ms,
     last_error = :last_error
-WHERE key = :key
+WHERE id = :id
 
 -- name: bury
 INSERT INTO fencepost_dead (

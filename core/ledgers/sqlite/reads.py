@@ -1,12 +1,11 @@
-"""What is read: jobs, pages, counts, inputs, and when a claim is next worth while."""
+"""What is read by SQLite's own statements: jobs, pages, counts, and when a claim next finds something."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import Final
 
-from ...errors import LedgerCorrupt
-from ...model.inputs import Input
 from ...model.job import (
     COMPLETED,
     DEAD,
@@ -25,28 +24,27 @@ from .arrays import text_array
 from .claim import lanes, open_lanes
 from .transaction import Transaction
 
-
-def read_inputs(transaction: Transaction, ids: Iterable[str]) -> dict[str, Input]:
-    """The inputs that are there.
-
-    Raises:
-        LedgerCorrupt: the input of a job is missing.
-    """
-    wanted = list(ids)
-    found = {id: Input(id, text) for id, text in transaction.rows("inputs", {"ids": text_array(wanted)})}
-    if missing := [id for id in wanted if id not in found]:
-        bare = transaction.value("job_without_input", {"ids": text_array(missing)})
-        if bare is not None:
-            raise LedgerCorrupt(
-                f"{transaction.path}: the job {bare!r} has no input; restore the ledger from a back-up"
-            )
-    return found
+_KEY: Final = -1
 
 
-def get_job(transaction: Transaction, id: str) -> Job | None:
-    """The job under that id, wherever it is."""
+def find(transaction: Transaction, id: str) -> tuple[int, Job] | None:
+    """The key and the job, live or dead."""
     row = transaction.row("jobs_of", {"ids": text_array([id])})
-    return None if row is None else job_of(row)
+    return None if row is None else (row[_KEY], job_of(row))
+
+
+def purgeable(transaction: Transaction, queue: str | None, now_ms: int, limit: int) -> list[int]:
+    """Dead jobs whose retention has ended, by their keys."""
+    queues = [queue] if queue is not None else [name for (name,) in transaction.rows("queues_with_retention")]
+    rows = transaction.rows("purgeable", {"queues": json.dumps(queues), "now_ms": now_ms, "limit": limit})
+    return [key for (key,) in rows]
+
+
+def expired(transaction: Transaction, queue: str | None, now_ms: int, limit: int) -> list[int]:
+    """Live jobs whose expiry has passed, by their keys."""
+    served = lanes(transaction, None if queue is None else [queue], None)
+    rows = transaction.rows("expired", {"lanes": json.dumps(served), "now_ms": now_ms, "limit": limit})
+    return [key for (key,) in rows]
 
 
 def jobs(transaction: Transaction, query: JobQuery) -> Page:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-from ...errors import InvalidInput, LedgerCorrupt, ReceiptConflict
-from ...model.documents import compact, parse
+from ...errors import ReceiptConflict
+from ...model.documents import compact
 from ...model.receipts import (
     Published,
     Receipt,
@@ -14,35 +14,21 @@ from ...model.receipts import (
     Settlement,
     check_receipt,
     check_receipts,
-    conflict,
     encode_receipts,
 )
-from .arrays import text_array
+from ..sql import receipts
 from .transaction import Transaction
 
 _FEWEST_AT_ONCE: Final = 8
 """From this many on, statements for the whole batch are faster than some for each."""
 
 
-def receipts(transaction: Transaction, ids: Iterable[str]) -> dict[str, Receipt]:
-    """The receipts that are there."""
-    rows = transaction.rows("receipts", {"ids": text_array(ids)})
-    return {id: _receipt(transaction.path, id, text) for id, text in rows}
-
-
 def publish(transaction: Transaction, receipt: Receipt) -> Published:
-    """Store the receipt, or find the same one stored.
-
-    Raises:
-        ReceiptConflict: another one is stored; it stays.
-    """
+    """Store the receipt, or find the same one stored; see ``sql.receipts``."""
     text = compact(check_receipt(receipt).document())
-    if transaction.change("add_receipt", (receipt.id, text)):
-        return Published(receipt, reused=False)
-    stored = receipts(transaction, [receipt.id])[receipt.id]
-    if not _same(stored, receipt, text):
-        raise conflict(stored, receipt)
-    return Published(stored, reused=True)
+    return receipts.publish(
+        transaction, receipt, text, lambda: transaction.change("add_receipt", (receipt.id, text)) == 1
+    )
 
 
 def complete(transaction: Transaction, id: str, version: int, now_ms: int) -> bool:
@@ -85,16 +71,3 @@ def _settle_one(transaction: Transaction, item: Settlement, now_ms: int) -> Sett
         return Settled(item.id, item.version, completed=False, reused=False, conflict=True)
     completed = complete(transaction, item.id, item.version, now_ms)
     return Settled(item.id, item.version, completed, published.reused, conflict=False)
-
-
-def _same(stored: Receipt, receipt: Receipt, text: str) -> bool:
-    # Stored as the same text is the same; and what is written differently may still be equal by value.
-    return compact(stored.document()) == text or stored.same_as(receipt)
-
-
-def _receipt(path: str, id: str, text: str) -> Receipt:
-    what = f"{path}: the receipt of {id!r}"
-    try:
-        return Receipt.from_document(parse(text.encode("utf-8"), what=what))
-    except InvalidInput as error:
-        raise LedgerCorrupt(f"{what} cannot be read ({error}); it was left as it is") from error

@@ -7,6 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TypeAlias
 
+from ...model.clock import Clock
+from .arrays import text_array
+
 Row: TypeAlias = tuple[Any, ...]
 Parameters: TypeAlias = Mapping[str, Any] | Sequence[Any]
 
@@ -18,14 +21,33 @@ class Transaction:
     unfinished SELECT pins the snapshot.
     """
 
-    __slots__ = ("_cursor", "_statements", "connection", "path")
+    __slots__ = ("_clock", "_cursor", "_statements", "connection", "location")
 
-    def __init__(self, connection: sqlite3.Connection, statements: Mapping[str, str], path: str) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, statements: Mapping[str, str], location: str, clock: Clock
+    ) -> None:
         self.connection = connection
-        self.path = path
+        self.location = location
         self._statements = statements
+        self._clock = clock
         self._cursor = connection.cursor()
         self._cursor.row_factory = None  # the connection may be the caller's own, with a factory of its own
+
+    @property
+    def now_ms(self) -> int:
+        """The clock that the ledger was opened with: read under the write lock, once it is had."""
+        return self._clock()
+
+    def names(self, values: Iterable[str]) -> str:
+        """A list of names as a parameter."""
+        return text_array(values)
+
+    def kept(self, text: str) -> str:
+        """SQLite keeps any text as it is."""
+        return text
+
+    def wake(self) -> None:
+        """Whoever waits watches the file."""
 
     def rows(self, name: str, parameters: Parameters = ()) -> list[Row]:
         """Run the statement of that name; all of its rows."""

@@ -1,34 +1,19 @@
-"""A whole ledger out and in: everything that is kept of each id, as rows that every kind of ledger has."""
+"""A whole ledger in: everything that is kept of each id, from rows that every kind of ledger has."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
-from ...model.inputs import Input
 from ...model.job import DEAD, Job
-from ...model.query import JobQuery
-from ...model.records import Export, Row
-from ..rows import job_of, stamps_ms
+from ...model.records import Row
+from ..rows import stamps_ms
 from ..sql import transfer
-from .reads import jobs
-from .receipts import publish, receipts
+from .receipts import publish
 from .transaction import Transaction
 
 _JOB_FIELDS: Final = [name for name in Job._fields if name not in ("stamps", "died_at_ms")]
 _DEAD_FIELDS: Final = [name for name in Job._fields if name not in ("stamps", "state", "lease_until_ms")]
-
-
-def export_rows(transaction: Transaction, after: str | None, limit: int) -> Export:
-    """A page of everything that is kept; see ``sql.transfer``."""
-    return transfer.export_rows(
-        transaction,
-        after,
-        limit,
-        list_jobs=lambda after, limit: jobs(transaction, JobQuery(after=after, limit=limit)),
-        read_rows=lambda jobs: _rows(transaction, jobs),
-    )
 
 
 def import_rows(transaction: Transaction, rows: Sequence[Row]) -> int:
@@ -37,11 +22,8 @@ def import_rows(transaction: Transaction, rows: Sequence[Row]) -> int:
     Raises:
         IdentityConflict: an id that is there is not the same in everything that is kept.
     """
-    ids = [row.id for row in rows]
-    found = {row[0]: job_of(row) for row in transaction.rows("jobs_of", {"ids": json.dumps(ids)})}
-    there = _rows(transaction, {id: found.get(id) for id in ids})
+    new = transfer.read_new_rows(transaction, rows)
     key: int = transaction.value("next_key")
-    new = transfer.new_rows(transaction.path, rows, there)
     for place, row in enumerate(new):
         _add(transaction, row, key + place)
     return len(new)
@@ -60,15 +42,3 @@ def _add(transaction: Transaction, row: Row, key: int) -> None:
     values: list[Any] = [getattr(row.job, name) for name in names]
     statement = "import_dead" if row.job.state == DEAD else "import_job"
     transaction.change(statement, (*values, *stamps_ms(row.job.stamps), key))
-
-
-def _rows(transaction: Transaction, jobs: Mapping[str, Job | None]) -> list[Row]:
-    """All that is kept of these ids, in their order."""
-    ids = {"ids": json.dumps(list(jobs))}
-    inputs: dict[str, str] = dict(transaction.rows("inputs", ids))
-    stored = receipts(transaction, jobs)
-    purged: dict[str, int] = dict(transaction.rows("purged_of", ids))
-    return [
-        Row(id, job, purged.get(id), Input(id, inputs[id]) if id in inputs else None, stored.get(id))
-        for id, job in jobs.items()
-    ]
