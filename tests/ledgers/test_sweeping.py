@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from fencepost.core.ledgers.sql.sweep import STEP, Sweep
@@ -24,19 +25,27 @@ def test_retention_ends_before_expiry_begins_and_the_step_between_does_both(
     old: int, late: int, transactions: list[str]
 ) -> None:
     left = {"p": old, "e": late}
-    sweep, done = Sweep(), []
+    parts: list[str] = []
 
-    def take(what: str, limit: int) -> int:
+    def take(what: str, limit: int) -> range:
         count = min(limit, left[what])
         left[what] -= count
         if what == "e":
             left["p"] += count  # buried only now: not this sweep's to purge
         parts.append(f"{what}{count}")
-        return count
+        return range(count)
 
+    engine: Any = SimpleNamespace(
+        purgeable=lambda transaction, queue, now_ms, limit: take("p", limit),
+        expired=lambda transaction, queue, now_ms, limit: take("e", limit),
+        purge=lambda transaction, places: None,
+        bury=lambda transaction, places, error, now_ms: None,
+    )
+    sweep: Sweep[Any] = Sweep(engine, None)
+    done = []
     while not sweep.done:
-        parts: list[str] = []
-        sweep.step(partial(take, "p"), partial(take, "e"))
+        parts.clear()
+        sweep.step(None, 0)
         done.append(" ".join(parts))
     assert done == transactions
     assert sweep.swept == Swept(expired=late, purged=old)
