@@ -39,12 +39,11 @@ class Lazy(NamedTuple):
 
 
 def _in_plain_words(command: Command) -> Command:
-    """Let errors call numbers what people call them: the library says "int range"."""
+    """Let errors say "whole number", where the library says "int range"."""
     for parameter in command.params:
-        for kind, called in (("int", "whole number"), ("float", "number")):
-            if parameter.type.name.startswith(kind):
-                parameter.type = copy(parameter.type)  # the library shares it between options
-                parameter.type.name = called
+        if parameter.type.name.startswith("int"):
+            parameter.type = copy(parameter.type)  # the library shares it between options
+            parameter.type.name = "whole number"
     for inner in getattr(command, "commands", {}).values():
         _in_plain_words(inner)
     return command

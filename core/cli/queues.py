@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final, Optional
 
 import typer
 
 from ..errors import InvalidInput
-from ..model.durations import parse_span
 from ..model.inputs import check_name
 from ..model.queue_counts import QueueCounts, per_minute, with_paused
 from .ui import options
 from .ui.output import for_a_program, print_document, warn
 from .ui.store import actor_or_user, instant, open_existing
+
+DEFAULT_WINDOW_MS: Final = 300_000
 
 app = typer.Typer(
     name="queues",
@@ -27,9 +28,15 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The queue.")]
 def queues(
     context: typer.Context,
     store: options.Store = None,
-    window: Annotated[
-        str, typer.Option(metavar="SPAN", help="Rates are of this last while: 90s, 5m, 1h.")
-    ] = "5m",
+    window_ms: Annotated[
+        Optional[int],  # noqa: UP045 - typer reads the annotation
+        typer.Option(
+            "--window",
+            metavar="SPAN",
+            parser=options.span_ms,
+            help="Compute the rates over this long, up to now. [default: 5m]",
+        ),
+    ] = None,
     as_json: options.Json = False,
     now_ms: options.NowMs = -1,
     config: options.Config = None,
@@ -43,7 +50,7 @@ def queues(
     if context.invoked_subcommand is not None:
         return
 
-    window_ms = parse_span(window, "--window")
+    window_ms = DEFAULT_WINDOW_MS if window_ms is None else window_ms
     if window_ms == 0:
         raise InvalidInput("--window must be longer than 0")
     with open_existing(store, config, now_ms) as ledger:

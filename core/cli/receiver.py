@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 TOKEN_ENV: Final = "FENCEPOST_RECEIVER_TOKEN"
 DEFAULT_PORT: Final = 8470
+DEFAULT_TIMEOUT_S: Final = 30.0
 
 app = typer.Typer(
     name="receiver",
@@ -112,8 +113,11 @@ def check(
         str, typer.Option(metavar="TYPE", help="Of the body.")
     ] = "text/plain; charset=utf-8",
     timeout: Annotated[
-        float, typer.Option(min=0.001, metavar="SECONDS", help="How long an answer may take.")
-    ] = 30.0,
+        Optional[float],  # noqa: UP045
+        typer.Option(
+            metavar="SPAN", parser=options.span_s, help="How long an answer may take. [default: 30s]"
+        ),
+    ] = None,
     as_json: options.Json = False,
 ) -> None:
     """Check that a receiver keeps the contract (docs/reference/receiver.md). It is sent real work: use one for tests.
@@ -133,7 +137,9 @@ def check(
         headers["authorization"] = f"Bearer {token}"
     if not url.startswith(("http://", "https://")):
         raise InvalidInput(f"{url!r} must begin with https:// or http://")
-    with httpx.Client(headers=headers, timeout=timeout) as client:
+    if timeout == 0:
+        raise InvalidInput("--timeout must be more than 0")
+    with httpx.Client(headers=headers, timeout=DEFAULT_TIMEOUT_S if timeout is None else timeout) as client:
         content = DEFAULT_BODY if body is None else body.encode("utf-8")
         rows = list(Check(client, url, method=method, body=content).rows())
     failed = [row for row in rows if not row.ok]

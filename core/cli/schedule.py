@@ -45,7 +45,12 @@ def add(
     effect: Annotated[str, typer.Option(metavar="NAME", help="The effect of each job.")] = DEFAULT_EFFECT,
     priority: Annotated[int, typer.Option(metavar="N", help="Larger goes first.")] = 0,
     expires_in: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Bury a job not completed so long after its time.")
+        float | None,
+        typer.Option(
+            metavar="SPAN",
+            parser=options.span_s,
+            help="Bury a job that is not completed this long after its time.",
+        ),
     ] = None,
     visibility_timeout: options.VisibilityTimeout = None,
     max_attempts: options.MaxAttempts = None,

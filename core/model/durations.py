@@ -1,30 +1,42 @@
-"""Spans and instants in plain words, and back: ``90s`` in an option, "in 2 min" on a screen."""
+"""Spans and instants in plain words, and back: ``90s`` or ``1.5`` in an option, "in 2 min" on a screen."""
 
 from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from decimal import Decimal
+from math import ceil
 from typing import Final
 
 from ..errors import InvalidInput
 from .checks import MAX_INT
 
 _UNITS_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_SPAN: Final = re.compile(r"(\d{1,16})(ms|s|m|h|d)", re.ASCII)
+_SPAN: Final = re.compile(r"(\d{1,16}(?:\.\d{1,9})?)(ms|s|m|h|d)?", re.ASCII)
 _STEPS: Final = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000))
 
 FIRST_WALL_MS: Final = 946_684_800_000
 """The year 2000. An instant before it comes from a logical clock, not from a calendar."""
 
 
-def parse_span(text: str, what: str) -> int:
-    """The milliseconds of ``250ms``, ``90s``, ``15m``, ``2h`` or ``7d``; ``what`` names it in the error."""
+def parse_span(text: str, what: str = "") -> int:
+    """Return the milliseconds of ``250ms``, ``90s``, ``15m``, ``1.5h`` or ``7d``; without a unit it is seconds.
+
+    What is finer than a millisecond is rounded up, as in stamps.
+
+    Raises:
+        InvalidInput: the text is no span; the message begins with ``what``.
+    """
+    quoted = f"{what} {text!r:.40}".lstrip()
     match = _SPAN.fullmatch(text)
-    value_ms = int(match[1]) * _UNITS_MS[match[2]] if match else MAX_INT + 1
-    if value_ms > MAX_INT:
+    if match is None:
         raise InvalidInput(
-            f"{what} {text!r:.40}: must be a whole number and one unit of ms, s, m, h or d, for example 15m"
+            f"{quoted}: must be a number and one unit of ms, s, m, h or d, for example 15m; without a unit it is "
+            "seconds"
         )
+    value_ms = ceil(Decimal(match[1]) * _UNITS_MS[match[2] or "s"])
+    if value_ms > MAX_INT:
+        raise InvalidInput(f"{quoted}: more than any clock reaches")
     return value_ms
 
 

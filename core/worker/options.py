@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from ..errors import InvalidInput
 from ..model.checks import MAX_INT, check_int
@@ -10,7 +11,8 @@ from ..model.inputs import check_name, check_seconds
 from ..model.job import MAX_CLAIM
 from ..model.policy import DEFAULT_LEASE_MS, DEFAULT_MAX_ATTEMPTS
 
-MAX_DELAY_MS = 60_000
+MAX_DELAY_MS: Final = 60_000
+DEFAULT_GRACE_S: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ class WorkerOptions:
     """An attempt that takes longer is given up: its lease lapses while the slot stays taken."""
     idle_exit_s: float | None = None
     """Stop after so long without a job."""
-    grace_s: float = 30.0
+    grace_s: float = DEFAULT_GRACE_S
     """How long running attempts may take to finish once the worker is to stop."""
     delay_ms: int = 0
     """A stall after each claim, without heartbeats: for showing stale workers."""

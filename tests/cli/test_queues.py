@@ -41,7 +41,7 @@ def test_an_empty_ledger_has_no_queues(program: Program) -> None:
     assert program("queues", "--now-ms", "2")["queues"] == []
 
 
-@pytest.mark.parametrize("window", ["0s", "5", "soon"])
+@pytest.mark.parametrize("window", ["0s", "0", "5w", "soon"])
 def test_a_window_is_a_span_longer_than_none(program: Program, window: str) -> None:
     program.enqueue("a")
     assert "--window" in program.refused("queues", "--window", window)

@@ -14,18 +14,39 @@ from fencepost.core.model.durations import (
 
 @pytest.mark.parametrize(
     ("text", "span_ms"),
-    [("0s", 0), ("250ms", 250), ("90s", 90_000), ("15m", 900_000), ("2h", 7_200_000), ("7d", 604_800_000)],
+    [
+        ("0s", 0),
+        ("250ms", 250),
+        ("90s", 90_000),
+        ("15m", 900_000),
+        ("2h", 7_200_000),
+        ("7d", 604_800_000),
+        ("1.5h", 5_400_000),
+        ("0.25s", 250),
+        ("1.1", 1_100),
+        ("90", 90_000),
+        ("0.0001", 1),
+        ("1.0001s", 1_001),
+        ("0", 0),
+        ("9007199254740991ms", 2**53 - 1),
+    ],
 )
-def test_a_span_is_a_whole_number_and_a_unit(text: str, span_ms: int) -> None:
+def test_a_span_is_a_number_and_a_unit_or_a_number_of_seconds(text: str, span_ms: int) -> None:
     assert parse_span(text, "--older-than") == span_ms
 
 
 @pytest.mark.parametrize(
-    "text", ["", "5", "m", "-5m", "1.5h", "5 m", "5w", "５m", "99999999999999999d", "5m\n"]
+    "text", ["", "m", "-5m", "-1", ".5", "5.", "1e3", "nan", "5 m", "5w", "５m", "99999999999999999d", "5m\n"]
 )
 def test_anything_else_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(InvalidInput, match=r"--older-than .* for example 15m"):
         parse_span(text, "--older-than")
+
+
+@pytest.mark.parametrize("text", ["9007199254740992ms", "9999999999999d"])
+def test_a_span_ends_before_clocks_do(text: str) -> None:
+    with pytest.raises(InvalidInput, match=r"^'9.*': more than any clock reaches"):
+        parse_span(text)
 
 
 @pytest.mark.parametrize(

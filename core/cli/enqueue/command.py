@@ -13,7 +13,7 @@ from ...errors import InvalidInput, Unsupported
 from ...ledgers.open import capabilities_of, open_ledger
 from ...model.clock import wall_ms
 from ...model.documents import MAX_DOCUMENT_BYTES
-from ...model.inputs import NewJob, check_request, check_seconds, parse_request
+from ...model.inputs import NewJob, check_request, parse_request
 from ...model.job import DEFAULT_EFFECT, DEFAULT_QUEUE, Stamps
 from ..composition import Effects
 from ..ui import options
@@ -53,11 +53,15 @@ def enqueue(
     ] = None,
     delay: Annotated[
         Optional[float],  # noqa: UP045
-        typer.Option(metavar="SECONDS", help="Not before so long from now; wins over --run-at."),
+        typer.Option(
+            metavar="SPAN", parser=options.span_s, help="Not before this long from now; wins over --run-at."
+        ),
     ] = None,
     expires_in: Annotated[
         Optional[float],  # noqa: UP045
-        typer.Option(metavar="SECONDS", help="Bury what is not completed so long from now."),
+        typer.Option(
+            metavar="SPAN", parser=options.span_s, help="Bury a job that is not completed this long from now."
+        ),
     ] = None,
     visibility_timeout: options.VisibilityTimeout = None,
     max_attempts: options.MaxAttempts = None,
@@ -84,8 +88,8 @@ def enqueue(
         effect=effect,
         priority=priority,
         run_at_ms=None if run_at is None else instant_ms(run_at, "--run-at"),
-        delay_s=check_seconds(delay, "--delay"),
-        expires_in_s=check_seconds(expires_in, "--expires-in"),
+        delay_s=delay,
+        expires_in_s=expires_in,
         stamps=stamps_for(
             configured, queue, Stamps(visibility_timeout, max_attempts, backoff_base, dead_letter_retention)
         ),

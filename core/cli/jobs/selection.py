@@ -10,12 +10,12 @@ import typer
 
 from ...errors import Unsupported
 from ...ledgers.protocol import Ledger
-from ...model.durations import parse_span
 from ...model.fields import whole
 from ...model.inputs import check_name
 from ...model.job import DEAD, Job, State
 from ...model.query import JobQuery
 from ...model.records import Page
+from ..ui import options
 from ..ui.output import for_a_program, print_document
 
 MAX_SHOWN: Final = 10_000
@@ -28,11 +28,22 @@ ErrorText = Annotated[
     typer.Option("--error", metavar="TEXT", help="Only with this in the last error, letter for letter."),
 ]
 OlderThan = Annotated[
-    str | None,
-    typer.Option(metavar="SPAN", help="Only those enqueued (dead ones: died) longer ago: 90s, 15m, 2h, 7d."),
+    int | None,
+    typer.Option(
+        "--older-than",
+        metavar="SPAN",
+        parser=options.span_ms,
+        help="Only those enqueued (dead ones: died) longer ago than this, for example 15m.",
+    ),
 ]
 NewerThan = Annotated[
-    str | None, typer.Option(metavar="SPAN", help="Only those enqueued (dead ones: died) since so long ago.")
+    int | None,
+    typer.Option(
+        "--newer-than",
+        metavar="SPAN",
+        parser=options.span_ms,
+        help="Only those enqueued (dead ones: died) within this long, up to now.",
+    ),
 ]
 MinAttempts = Annotated[
     int | None, typer.Option(metavar="N", min=0, help="Only with so many attempts or more.")
@@ -53,8 +64,8 @@ class Filters:
     queue: str | None
     effect: str | None
     error: str | None
-    older_than: str | None
-    newer_than: str | None
+    older_than_ms: int | None
+    newer_than_ms: int | None
     min_attempts: int | None
     max_attempts: int | None
 
@@ -68,7 +79,7 @@ class Filters:
         for name, what in ((self.queue, "queue"), (self.effect, "effect")):
             if name is not None:
                 check_name(name, what)
-        newer, older = self.newer_than, self.older_than
+        newer_ms, older_ms = self.newer_than_ms, self.older_than_ms
         query = JobQuery(
             states,
             self.queue,
@@ -76,8 +87,8 @@ class Filters:
             error=self.error,
             min_attempts=self.min_attempts,
             max_attempts=self.max_attempts,
-            since_ms=None if newer is None else now_ms - parse_span(newer, "--newer-than"),
-            until_ms=None if older is None else now_ms - parse_span(older, "--older-than"),
+            since_ms=None if newer_ms is None else now_ms - newer_ms,
+            until_ms=None if older_ms is None else now_ms - older_ms,
         )
         if query.asks_for_age and not ledger.capabilities.keeps_enqueue_time and states != [DEAD]:
             raise Unsupported(

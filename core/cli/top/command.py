@@ -5,22 +5,29 @@ from __future__ import annotations
 import shutil
 import time
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Final, Optional
 
 import typer
 
-from ...errors import LedgerError
+from ...errors import InvalidInput, LedgerError
 from ..ui import options
 from ..ui.output import for_a_program, print_document
 from ..ui.store import open_existing
 from .snapshot import Sampler, Snapshot, document
 
+DEFAULT_INTERVAL_S: Final = 2.0
+
 
 def top(
     store: options.Store = None,
     interval: Annotated[
-        float, typer.Option(min=0.1, max=3_600, metavar="SECONDS", help="How often to look.")
-    ] = 2.0,
+        Optional[float],  # noqa: UP045 - typer reads the annotation
+        typer.Option(
+            metavar="SPAN",
+            parser=options.span_s,
+            help="How often to read the ledger; from 100ms to 1h. [default: 2s]",
+        ),
+    ] = None,
     once: Annotated[bool, typer.Option("--once", help="Look once, and leave it on the screen.")] = False,
     as_json: options.Json = False,
     now_ms: options.NowMs = -1,
@@ -33,6 +40,9 @@ def top(
 
     Example: fencepost top --store jobs.db --interval 1
     """
+    interval_s = DEFAULT_INTERVAL_S if interval is None else interval
+    if not 0.1 <= interval_s <= 3_600:
+        raise InvalidInput("--interval must be from 100ms to 1h")
     with open_existing(store, config, now_ms) as ledger:
         sampler = Sampler(ledger, now_ms=options.logical_or_none(now_ms))
         first = sampler.look()
@@ -41,7 +51,7 @@ def top(
         elif once:
             _print_once(first)
         else:
-            _live(sampler, first, interval)
+            _live(sampler, first, interval_s)
 
 
 def _print_once(glance: Snapshot) -> None:

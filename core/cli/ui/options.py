@@ -6,6 +6,23 @@ from typing import Annotated, Optional
 
 import typer
 
+from ...errors import InvalidInput
+from ...model.durations import parse_span
+
+
+def span_ms(text: str) -> int:
+    """Parse the value of an option that is a span, in milliseconds."""
+    try:
+        return parse_span(text)
+    except InvalidInput as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def span_s(text: str) -> float:
+    """Parse the value of an option that is a span, in seconds."""
+    return span_ms(text) / 1_000
+
+
 Store = Annotated[
     Optional[str],  # noqa: UP045 - typer reads the annotation
     typer.Option(
@@ -51,7 +68,7 @@ NoPlugin = Annotated[
 ]
 VisibilityTimeout = Annotated[
     Optional[float],  # noqa: UP045
-    typer.Option(metavar="SECONDS", help="Stamp: the lease of each claim."),
+    typer.Option(metavar="SPAN", parser=span_s, help="Stamp: the lease of each claim."),
 ]
 MaxAttempts = Annotated[
     Optional[int],  # noqa: UP045
@@ -59,11 +76,15 @@ MaxAttempts = Annotated[
 ]
 BackoffBase = Annotated[
     Optional[float],  # noqa: UP045
-    typer.Option(metavar="SECONDS", help="Stamp: the backoff after the first failure; doubles each time."),
+    typer.Option(
+        metavar="SPAN",
+        parser=span_s,
+        help="Stamp: the backoff after the first failure; it doubles each time.",
+    ),
 ]
 DeadLetterRetention = Annotated[
     Optional[float],  # noqa: UP045
-    typer.Option(metavar="SECONDS", help="Stamp: how long the job is kept once it is dead."),
+    typer.Option(metavar="SPAN", parser=span_s, help="Stamp: how long the job is kept once it is dead."),
 ]
 Json = Annotated[
     bool, typer.Option("--json", help="Print JSON; so it is by itself wherever stdout is no terminal.")

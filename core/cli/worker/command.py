@@ -12,12 +12,13 @@ from ...config import load
 from ...errors import InvalidInput
 from ...ledgers.crash import EXIT_CODE
 from ...ledgers.open import open_ledger
+from ...model.checks import MAX_INT
 from ...model.clock import logical, wall_ms
-from ...model.inputs import check_seconds
+from ...model.durations import words
 from ...model.job import Job
 from ...model.policy import DEFAULT_LEASE_MS, DEFAULT_MAX_ATTEMPTS
 from ...worker.dispatch import CrashHook
-from ...worker.options import WorkerOptions
+from ...worker.options import DEFAULT_GRACE_S, MAX_DELAY_MS, WorkerOptions
 from ..composition import Effects
 from ..ui import options
 from ..ui.output import documents_only, print_document
@@ -58,9 +59,18 @@ def worker(
             help="Make at most so many attempts; not with --follow. [default: 1]",
         ),
     ] = None,
+    lease: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(
+            metavar="SPAN",
+            parser=options.span_ms,
+            help="How long a claim lasts without a heartbeat. [default: 30s]",
+        ),
+    ] = None,
     lease_ms: Annotated[
-        int, typer.Option(metavar="N", min=1, help="How long a claim lasts without a heartbeat.")
-    ] = DEFAULT_LEASE_MS,
+        Optional[int],  # noqa: UP045
+        typer.Option(metavar="N", min=1, help="The same as --lease, in milliseconds."),
+    ] = None,
     max_attempts: Annotated[
         int,
         typer.Option(
@@ -76,26 +86,43 @@ def worker(
     timeout: Annotated[
         Optional[float],  # noqa: UP045
         typer.Option(
-            metavar="SECONDS",
-            help="Give an attempt up after so long: its effect is told, its lease lapses; a thread cannot be "
+            metavar="SPAN",
+            parser=options.span_s,
+            help="Give an attempt up after this long: its effect is told, and its lease lapses. A thread cannot be "
             "killed, so its slot stays taken until it returns.",
         ),
     ] = None,
     grace: Annotated[
-        float, typer.Option(metavar="SECONDS", help="How long running attempts may finish at a stop.")
-    ] = 30.0,
+        Optional[float],  # noqa: UP045
+        typer.Option(
+            metavar="SPAN",
+            parser=options.span_s,
+            help="How long running attempts have to finish at a stop. [default: 30s]",
+        ),
+    ] = None,
     idle_exit: Annotated[
         Optional[float],  # noqa: UP045
-        typer.Option(metavar="SECONDS", help="Stop after so long without a job; with --follow."),
+        typer.Option(
+            metavar="SPAN", parser=options.span_s, help="Stop after this long without a job; with --follow."
+        ),
     ] = None,
     claimant: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option(metavar="WHO", help="A name for people to read. [default: host:pid:start]"),
     ] = None,
     no_schedules: Annotated[bool, typer.Option("--no-schedules", help="Do not fire schedules.")] = False,
+    delay: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(
+            metavar="SPAN",
+            parser=options.span_ms,
+            help="Stall this long after each claim, without heartbeats, to show a stale worker; at most 1m.",
+        ),
+    ] = None,
     delay_ms: Annotated[
-        int, typer.Option(metavar="N", min=0, max=60_000, help="Stall after each claim, without heartbeats.")
-    ] = 0,
+        Optional[int],  # noqa: UP045
+        typer.Option(metavar="N", min=0, max=MAX_DELAY_MS, help="The same as --delay, in milliseconds."),
+    ] = None,
     crash_after: Annotated[
         Optional[CrashAfter],  # noqa: UP045
         typer.Option(help="Die there, with exit status 86, for showing recovery."),
@@ -127,15 +154,15 @@ def worker(
     logical_ms = options.logical_or_none(now_ms)
     worker_options = WorkerOptions(
         claimant=claimant or default_claimant(),
-        lease_ms=lease_ms,
+        lease_ms=_one_of("--lease", lease, lease_ms, default=DEFAULT_LEASE_MS, least=1),
         max_attempts=max_attempts,
         max_jobs=None if follow else (max_jobs or 1),
         concurrency=concurrency,
         queues=tuple(queue) if queue else None,
-        timeout_s=check_seconds(timeout, "--timeout"),
-        idle_exit_s=check_seconds(idle_exit, "--idle-exit"),
-        grace_s=check_seconds(grace, "--grace"),
-        delay_ms=delay_ms,
+        timeout_s=timeout,
+        idle_exit_s=idle_exit,
+        grace_s=DEFAULT_GRACE_S if grace is None else grace,
+        delay_ms=_one_of("--delay", delay, delay_ms, default=0, most=MAX_DELAY_MS),
         now_ms=logical_ms,
         schedules=not no_schedules,
     )
@@ -158,6 +185,20 @@ def worker(
                 clock_name="logical" if logical_ms is not None else "ledger",
                 out=out,
             )
+
+
+def _one_of(
+    name: str, span_ms: int | None, in_ms: int | None, *, default: int, least: int = 0, most: int = MAX_INT
+) -> int:
+    """Return what was given, as a span or by the alias that takes milliseconds."""
+    if span_ms is not None and in_ms is not None:
+        raise InvalidInput(f"give either {name} or {name}-ms: they mean the same")
+    value_ms = in_ms if span_ms is None else span_ms
+    if value_ms is None:
+        return default
+    if not least <= value_ms <= most:
+        raise InvalidInput(f"{name} must be from {least} ms to {words(most)}")
+    return value_ms
 
 
 def _crash_at(point: CrashAfter, out: TextIO) -> CrashHook:
