@@ -9,7 +9,8 @@
     [effects.remote]               # read by the plugins, see docs/how-to/configure-effects.md
     url = "https://…"
 
-Found by ``--config`` or ``FENCEPOST_CONFIG``, else in the working folder. Unknown keys are errors.
+Found by ``--config`` or ``FENCEPOST_CONFIG``, else in the working folder. A relative store is relative to the
+file. Unknown keys are errors.
 """
 
 from __future__ import annotations
@@ -37,7 +38,11 @@ class Config:
     """What the file says; ``path`` is None where there is none."""
 
     path: Path | None = None
-    store: str = DEFAULT_STORE
+    """The file, as the person named it."""
+    folder: str = ""
+    """The absolute path of the file's folder, which a relative ``store`` begins at."""
+    store: str | None = None
+    """The store that the file names."""
     queues: Mapping[str, Stamps] = field(default_factory=dict)
     effects: Mapping[str, Any] = field(default_factory=dict)
 
@@ -47,12 +52,14 @@ class Config:
 
 
 def find(given: str | None) -> Path | None:
-    """The file to read: the one given, else that of the environment, else the working folder's if it is there."""
+    """Return the file to read: the one given, else that of the environment, else the working folder's if it is there.
+
+    A folder or a dangling link of that name counts as there, so that reading it says what is wrong.
+    """
     named = given or os.environ.get(CONFIG_ENV)
     if named:
         return Path(named)
-    here = Path(FILE_NAME)
-    return here if here.is_file() else None
+    return Path(FILE_NAME) if os.path.lexists(FILE_NAME) else None
 
 
 def load(given: str | None = None) -> Config:
@@ -64,21 +71,42 @@ def load(given: str | None = None) -> Config:
     path = find(given)
     if path is None:
         return Config()
-    import tomllib
+    import tomllib  # only where there is a file
 
     try:
-        table = tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise InvalidInput(f"{path}: {error.strerror or error}") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        table = tomllib.loads(_read(path).decode("utf-8-sig"))  # Windows' editors begin UTF-8 with a mark
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{path}: not UTF-8 at byte {error.start}; save it as UTF-8") from error
+    except tomllib.TOMLDecodeError as error:
         raise InvalidInput(f"{path}: not TOML: {error}") from error
     if unknown := sorted(table.keys() - _SECTIONS):
         known = ", ".join(sorted(_SECTIONS))
         raise InvalidInput(f"{path}: the key {unknown[0]!r} is unknown; there are {known}")
-    store = table.get("store", DEFAULT_STORE)
-    if not isinstance(store, str) or not store:
+    store = table.get("store")
+    if store is not None and (not isinstance(store, str) or not store):
         raise InvalidInput(f"{path}: store must be a string")
-    return Config(path, store, _queues(table.get("queues", {}), path), table.get("effects", {}))
+    return Config(
+        path,
+        os.path.dirname(os.path.abspath(path)),
+        store,
+        _queues(table.get("queues", {}), path),
+        table.get("effects", {}),
+    )
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except IsADirectoryError as error:
+        raise InvalidInput(
+            f"{path}: is a folder, not a configuration file; rename it, or name another file"
+        ) from error
+    except FileNotFoundError as error:
+        if path.is_symlink():
+            raise InvalidInput(f"{path}: is a link to {os.readlink(path)}, which does not exist") from error
+        raise InvalidInput(f"{path}: there is no such file") from error
+    except OSError as error:
+        raise InvalidInput(f"{path}: {error.strerror or error}") from error
 
 
 def _queues(table: object, path: Path) -> dict[str, Stamps]:

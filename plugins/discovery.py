@@ -167,6 +167,9 @@ def _file(path: Path, *, name: str | None = None) -> Callable[[], object]:
             raise PluginError(f"{path} is not a Python file")
         module = importlib.util.module_from_spec(spec)
         sys.modules[module_name] = module  # dataclasses and pickling look their module up here
+        if str(path.parent) not in sys.path:
+            # The file may import its siblings. They come last, so that none takes the place of an installed module.
+            sys.path.append(str(path.parent))
         try:
             spec.loader.exec_module(module)
         except BaseException:
@@ -182,6 +185,11 @@ def _module(name: str, folder: Path) -> Callable[[], object]:
 
     def load() -> object:
         local = folder / (module_name.replace(".", "/") + ".py")
+        if module_name.partition(".")[0] in sys.stdlib_module_names:
+            raise PluginError(
+                f"{module_name!r} is a module of Python's standard library, not a plugin; for a file of that name "
+                f"write {local.name}, or give it another name"
+            )
         try:
             known = module_name in sys.modules or importlib.util.find_spec(module_name) is not None
         except (ImportError, ValueError):

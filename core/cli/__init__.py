@@ -12,7 +12,7 @@ import traceback
 
 from ..errors import FencepostError
 from .garbage import wait_while_starting
-from .ui.output import unwritable
+from .ui.output import replace_unprintable, unwritable
 
 DEBUG_ENV = "FENCEPOST_DEBUG"
 _UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
@@ -35,6 +35,7 @@ def main(arguments: list[str] | None = None) -> None:
                 "stdout is closed; nothing was done. Send it somewhere, for example >/dev/null", debug=debug
             )
         )
+    replace_unprintable()
     sys.exit(_flushed(_run(arguments, debug=debug), debug=debug))
 
 

@@ -44,7 +44,7 @@ def demo(
 
 def _child(arguments: tuple[str, ...], expected: int) -> bytes:
     ended = subprocess.run(
-        [sys.executable, "-m", "fencepost.core.cli", *arguments], stdout=subprocess.PIPE, check=False
+        [sys.executable, "-P", "-m", "fencepost.core.cli", *arguments], stdout=subprocess.PIPE, check=False
     )
     if ended.returncode != expected:
         raise FencepostError(

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 
 from ...effects.count import effect_outcome
-from ..config import load
 from ..doctor.examine import Report, examine
 from ..errors import InvalidInput
 from ..ledgers.open import ledger_exists, open_inspection
@@ -16,6 +15,7 @@ from ..model.clock import logical, wall_ms
 from .ui import options
 from .ui.output import for_a_program, print_document
 from .ui.progress import progress
+from .ui.store import store_name
 
 
 def doctor(
@@ -38,7 +38,7 @@ def doctor(
 
     Example: fencepost doctor --store jobs.db --verify
     """
-    name = load(config).store if store is None else store
+    name = store_name(store, config)
     if not ledger_exists(name):
         raise InvalidInput(f"{name}: there is no ledger of that name; say which with --store")
     logical_ms = options.logical_or_none(now_ms)

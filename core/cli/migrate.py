@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from ..config import load
 from ..errors import Unsupported
 from ..ledgers.open import parse_store
 from ..ledgers.postgres.upgrade import upgrade, upgrade_script
 from .ui import options
 from .ui.output import print_document
+from .ui.store import store_name
 
 
 def migrate(
@@ -28,7 +28,7 @@ def migrate(
 
     Example: fencepost migrate --store postgresql://db/jobs --dry-run
     """
-    name = load(config).store if store is None else store
+    name = store_name(store, config)
     kind, url = parse_store(name)
     if kind != "postgres":
         raise Unsupported(

@@ -20,7 +20,7 @@ from .enqueue.template import stamps_for
 from .ui import options
 from .ui.files import open_input
 from .ui.output import documents_only, for_a_program, print_document
-from .ui.store import instant, open_existing
+from .ui.store import instant, open_existing, store_name
 
 app = typer.Typer(
     name="schedule",
@@ -89,15 +89,16 @@ def add(
             ),
         )
     )
+    store = store_name(store, configured)
     with (
         documents_only(),
         Effects(configured, settings=set_, modules=plugin, blocked=no_plugin, wanted=[effect]) as effects,
     ):
         effects.text_check(effect)(schedule.text)
-    _refuse_without(configured.store if store is None else store)
+    _refuse_without(store)
     logical_ms = options.logical_or_none(now_ms)
     clock = wall_ms if logical_ms is None else logical(logical_ms)
-    with open_ledger(configured.store if store is None else store, clock=clock) as ledger:
+    with open_ledger(store, clock=clock) as ledger:
         ledger.register_schedule(schedule, now_ms=logical_ms)
         stored = next(one for one in ledger.schedules() if one.name == name)
         at_ms = ledger.now_ms() if logical_ms is None else logical_ms

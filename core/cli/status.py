@@ -7,7 +7,6 @@ from typing import Annotated, Any, Final, Optional
 
 import typer
 
-from ..config import load
 from ..ledgers.open import open_ledger
 from ..model.fields import shown
 from ..model.job import State
@@ -16,6 +15,7 @@ from ..model.receipts import Receipt
 from ..model.records import Page
 from .ui import options
 from .ui.output import print_document
+from .ui.store import store_name
 
 FIRST_PAGE: Final = 1_000
 MAX_SHOWN: Final = 100_000
@@ -41,7 +41,7 @@ def status(
 
     Example: fencepost status --store jobs-data
     """
-    with open_ledger(load(config).store if store is None else store) as ledger:
+    with open_ledger(store_name(store, config)) as ledger:
         few = ledger.capabilities.has_line_enqueue
         page = ledger.jobs(JobQuery(limit=limit or (FIRST_PAGE if few else MAX_SHOWN)))
         receipts = ledger.receipts(job.id for job in page.jobs)

@@ -25,7 +25,7 @@ class WorkerProcess:
     def __init__(self, orders: Mapping[str, Any]) -> None:
         self._errors = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - __exit__ closes it
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "fencepost.plugins.testing.child"],
+            [sys.executable, "-P", "-m", "fencepost.plugins.testing.child"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

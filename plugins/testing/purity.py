@@ -50,7 +50,7 @@ def _ask(subject: Subject, clock: float, *, hash_seed: int) -> dict[str, Any]:
     orders = subject.orders() | {"clock": clock}
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "fencepost.plugins.testing.asked"],
+            [sys.executable, "-P", "-m", "fencepost.plugins.testing.asked"],
             input=json.dumps(orders),
             capture_output=True,
             encoding="utf-8",

@@ -98,5 +98,47 @@ def test_what_is_wrong_in_the_file_is_named_with_the_file_and_nothing_is_made(
     assert [path.name for path in here.iterdir()] == ["fencepost.toml"]
 
 
+def test_a_relative_store_is_relative_to_the_file_that_names_it(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "etc").mkdir()
+    (here / "etc" / "shop.toml").write_text('store = "../data/jobs.db"\n')
+    (here / "data").mkdir()
+    enqueued(config="etc/shop.toml")
+    assert (here / "data" / "jobs.db").exists()
+    monkeypatch.chdir("/")
+    shown = run("jobs", "list", "--config", str(here / "etc" / "shop.toml"))
+    assert json.loads(shown.out)["jobs"][0]["ID"] == "a"
+
+
+def test_an_option_s_relative_store_is_relative_to_the_working_folder(here: Path) -> None:
+    (here / "etc").mkdir()
+    (here / "etc" / "shop.toml").write_text('store = "other.db"\n')
+    given = ("--store", "mine.db", "--config", "etc/shop.toml")
+    assert run("enqueue", "--input", "-", *given, stdin=b'[{"id": "a", "text": "x"}]').status == 0
+    assert (here / "mine.db").exists()
+
+
+def test_a_mark_at_the_start_of_the_file_is_passed_over(here: Path) -> None:
+    (here / "fencepost.toml").write_bytes(b'\xef\xbb\xbfstore = "mine.db"\n')
+    enqueued()
+    assert (here / "mine.db").exists()
+
+
+def test_a_file_in_another_encoding_is_said_to_be_so(here: Path) -> None:
+    (here / "fencepost.toml").write_bytes('store = "mine.db"\n'.encode("utf-16"))
+    assert "fencepost.toml: not UTF-8 at byte 0; save it as UTF-8" in refused("jobs", "list")
+
+
+def test_a_link_to_nowhere_in_the_file_s_place_is_an_error(here: Path) -> None:
+    (here / "fencepost.toml").symlink_to("gone.toml")
+    assert "fencepost.toml: is a link to gone.toml, which does not exist" in refused("jobs", "list")
+
+
+def test_a_folder_in_the_file_s_place_is_an_error(here: Path) -> None:
+    (here / "fencepost.toml").mkdir()
+    assert "fencepost.toml: is a folder" in refused("jobs", "list")
+
+
 def test_a_file_that_was_named_and_is_not_there_is_an_error(here: Path) -> None:
     assert "nix.toml" in refused("jobs", "list", "--config", "nix.toml")

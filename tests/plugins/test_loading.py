@@ -181,7 +181,7 @@ def test_a_local_file_does_not_take_the_place_of_a_module(site, tmp_path):
     [
         ("none_like_it", "there is no module 'none_like_it', and no file "),
         ("none/like.py", "there is no file "),
-        ("json:nothing", "importing it failed: AttributeError"),
+        ("pluggy:nothing", "importing it failed: AttributeError"),
         ("..", "there is no module"),
         ("notes.txt/", "there is no file"),
     ],

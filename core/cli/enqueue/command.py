@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import chain
-from typing import Annotated, Optional
+from typing import IO, Annotated, Optional
 
 import typer
 
@@ -20,6 +20,8 @@ from ..ui import options
 from ..ui.files import input_name, open_input, size_of
 from ..ui.output import documents_only, print_document
 from ..ui.progress import progress
+from ..ui.store import store_name
+from .formats import named_format
 from .lines import SUFFIX, enqueue_lines, requests
 from .template import Template, instant_ms, stamps_for
 
@@ -95,38 +97,44 @@ def enqueue(
         ),
     )
     store_all = _store_lines if lines or input.endswith(SUFFIX) else _store_document
-    with documents_only() as out:
+    # A plugin may change the working folder: what the person named is opened, or made absolute, before any is loaded.
+    store = store_name(store, configured)
+    with open_input(input) as stream, documents_only() as out:
         with Effects(
             configured, settings=set_, modules=plugin, blocked=no_plugin, wanted=[effect]
         ) as effects:
-            told, location = store_all(
-                input,
-                configured.store if store is None else store,
+            counts, location = store_all(
+                stream,
+                store,
                 template,
+                what=input_name(input),
                 check=effects.text_check(effect),
-                stored=effects.plugins.observers.job_enqueued,
+                on_stored=effects.plugins.observers.job_enqueued,
                 now_ms=options.logical_or_none(now_ms),
             )
-        print_document({**told, "store": location}, out)
+        print_document({**counts, "store": location}, out)
 
 
 def _store_document(
-    input: str,
+    stream: IO[bytes],
     store: str,
     template: Template,
     *,
+    what: str,
     check: Callable[[str], None],
-    stored: Callable[[NewJob, bool], None],
+    on_stored: Callable[[NewJob, bool], None],
     now_ms: int | None,
 ) -> tuple[dict[str, int], str]:
     """One request; everything is checked before the store is opened: a refused request makes none."""
-    inputs = parse_request(_read(input), what=input_name(input))
+    data = stream.read(MAX_DOCUMENT_BYTES + 1)
+    with named_format(data, what=what, wanted="array"):
+        inputs = parse_request(data, what=what)
     clock_ms = wall_ms() if now_ms is None else now_ms
     template.check(clock_ms)
     try:
         request = check_request(template.jobs(inputs, clock_ms))
     except InvalidInput as error:
-        raise type(error)(f"{input_name(input)}: {error}") from error
+        raise type(error)(f"{what}: {error}") from error
     for item in inputs:
         check(item.text)
     with open_ledger(store) as ledger:
@@ -135,17 +143,18 @@ def _store_document(
             request = check_request(template.jobs(inputs, ledger.now_ms()))
         answers = ledger.enqueue(request, now_ms=now_ms)
         for job, answer in zip(request, answers, strict=True):
-            stored(job, answer.created)
+            on_stored(job, answer.created)
         return {"enqueued_or_already_present": len(answers)}, ledger.location
 
 
 def _store_lines(
-    input: str,
+    stream: IO[bytes],
     store: str,
     template: Template,
     *,
+    what: str,
     check: Callable[[str], None],
-    stored: Callable[[NewJob, bool], None],
+    on_stored: Callable[[NewJob, bool], None],
     now_ms: int | None,
 ) -> tuple[dict[str, int], str]:
     """Request after request; the first one is read and checked before the store is opened."""
@@ -153,33 +162,27 @@ def _store_lines(
         raise Unsupported(
             f"{store}: JSON Lines need an SQL ledger (--store jobs.db, or postgresql://…); a folder takes a JSON array"
         )
-    with open_input(input) as stream:
-        walk = requests(stream, what=input_name(input), check=check)
-        first = next(walk, None)
-        if first is None:
-            raise InvalidInput(f"{input_name(input)}: holds no records")
-        check_request(
-            template.jobs([line.input for line in first.lines], wall_ms() if now_ms is None else now_ms)
+    batches = requests(stream, what=what, check=check)
+    first = next(batches, None)
+    if first is None:
+        raise InvalidInput(f"{what}: holds no records")
+    check_request(
+        template.jobs([line.input for line in first.lines], wall_ms() if now_ms is None else now_ms)
+    )
+    size = size_of(stream)
+    with progress("enqueueing", total=size) as tell, open_ledger(store) as ledger:
+        done = enqueue_lines(
+            ledger,
+            chain([first], batches),
+            template,
+            what=what,
+            now_ms=now_ms,
+            on_stored=on_stored,
+            tell=lambda count: tell(count if size is None else stream.tell(), f"{count:,} records"),
         )
-        size = size_of(stream)
-        with progress("enqueueing", total=size) as tell, open_ledger(store) as ledger:
-            done = enqueue_lines(
-                ledger,
-                chain([first], walk),
-                template,
-                what=input_name(input),
-                now_ms=now_ms,
-                stored=stored,
-                tell=lambda count: tell(count if size is None else stream.tell(), f"{count:,} records"),
-            )
-            told = {
-                "enqueued_or_already_present": done.records,
-                "enqueued": done.new,
-                "already_present": done.records - done.new,
-            }
-            return told, ledger.location
-
-
-def _read(name: str) -> bytes:
-    with open_input(name) as stream:
-        return stream.read(MAX_DOCUMENT_BYTES + 1)
+        told = {
+            "enqueued_or_already_present": done.records,
+            "enqueued": done.new,
+            "already_present": done.records - done.new,
+        }
+        return told, ledger.location

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import IO, Final, NamedTuple
 
@@ -20,6 +21,7 @@ from ...model.inputs import (
     check_request,
     parse_record,
 )
+from .formats import named_format
 from .template import Template
 
 REQUEST_LINES: Final = 1_000
@@ -63,7 +65,8 @@ def requests(stream: IO[bytes], *, what: str, check: Callable[[str], None]) -> I
         number += 1
         if data.isspace():
             continue
-        line = Line(number, _record(data, f"{what}: line {number}", check))
+        with nullcontext() if records else named_format(data, what=what, wanted="lines"):
+            line = Line(number, _record(data, f"{what}: line {number}", check))
         before = request.setdefault(line.input.id, line)
         if before.input != line.input:
             raise IdentityConflict(
@@ -80,22 +83,22 @@ def requests(stream: IO[bytes], *, what: str, check: Callable[[str], None]) -> I
 
 def enqueue_lines(
     ledger: Ledger,
-    walk: Iterator[Request],
+    batches: Iterator[Request],
     template: Template,
     *,
     what: str,
     now_ms: int | None,
-    stored: Callable[[NewJob, bool], None],
+    on_stored: Callable[[NewJob, bool], None],
     tell: Callable[[int], None],
 ) -> Stored:
-    """Store every request. ``stored`` is told of each job and whether it is new.
+    """Store every request. ``on_stored`` is told of each job and whether it is new.
 
     Raises:
         FencepostError: a line cannot be stored; the message names it, and says what was stored before.
     """
     count = new = 0
     try:
-        for lines, records in walk:
+        for lines, records in batches:
             clock_ms = ledger.now_ms() if now_ms is None else now_ms
             jobs = check_request(template.jobs((line.input for line in lines), clock_ms))
             try:
@@ -103,7 +106,7 @@ def enqueue_lines(
             except IdentityConflict as error:
                 raise _located(ledger, lines, template.effect, what, error) from error
             for job, answer in zip(jobs, answers, strict=True):
-                stored(job, answer.created)
+                on_stored(job, answer.created)
             count += records
             new += sum(answer.created for answer in answers)
             tell(count)

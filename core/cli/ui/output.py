@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
-from typing import TextIO
+from io import TextIOWrapper
+from typing import Final, TextIO
 
 from ...errors import FencepostError
 from ...model.documents import readable
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 @contextmanager
@@ -21,7 +25,24 @@ def documents_only() -> Iterator[TextIO]:
 
 def print_document(document: object, out: TextIO | None = None) -> None:
     """Print one JSON document, indented by two; to stdout, or to what ``documents_only`` gave."""
-    write(readable(document), sys.stdout if out is None else out)
+    write(readable(printable(document)), sys.stdout if out is None else out)
+
+
+def printable(document: object) -> object:
+    """Return the document with U+FFFD for what UTF-8 cannot carry: bytes of a file's name that are no text."""
+    if isinstance(document, str):
+        return document if document.isascii() else _SURROGATE.sub("\ufffd", document)
+    if isinstance(document, Mapping):
+        return {printable(key): printable(value) for key, value in document.items()}
+    if isinstance(document, list | tuple):
+        return [printable(value) for value in document]
+    return document
+
+
+def replace_unprintable() -> None:
+    """Let stdout replace characters that its encoding has not, from now on, instead of failing after the work."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
 
 
 def write(data: bytes, out: TextIO) -> None:

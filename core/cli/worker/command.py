@@ -22,6 +22,7 @@ from ...worker.options import DEFAULT_GRACE_S, MAX_DELAY_MS, WorkerOptions
 from ..composition import Effects
 from ..ui import options
 from ..ui.output import documents_only, print_document
+from ..ui.store import store_name
 from .process import default_claimant, run_worker
 
 
@@ -167,13 +168,16 @@ def worker(
         schedules=not no_schedules,
     )
     configured = load(config)
+    # A plugin may change the working folder: what the person named is made absolute before any is loaded.
+    store = store_name(store, configured)
+    health_file = None if health_file is None else os.path.abspath(health_file)
     clock = wall_ms if logical_ms is None else logical(logical_ms)
     with (
         documents_only() as out,
         Effects(configured, settings=set_, modules=plugin, blocked=no_plugin, wanted=effect) as effects,
     ):
         chosen = {name: effects.choose(name) for name in effect} if effect else effects.choose_all()
-        with open_ledger(configured.store if store is None else store, clock=clock) as ledger:
+        with open_ledger(store, clock=clock) as ledger:
             run_worker(
                 ledger,
                 chosen,
