@@ -19,7 +19,7 @@ def rows(heading):
 
 def test_every_part_of_the_file_has_a_section():
     sections = re.findall(r"^## `\[?(\w+)", PAGE, re.MULTILINE)
-    assert set(sections) == {field.name for field in fields(Config)} - {"path"}
+    assert set(sections) == {field.name for field in fields(Config)} - {"path", "folder"}
 
 
 def test_every_stamp_of_a_queue_is_listed():
