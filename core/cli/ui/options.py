@@ -28,7 +28,7 @@ Store = Annotated[
     typer.Option(
         "--store",
         metavar="STORE",
-        help="A folder; a SQLite file (sqlite:PATH, or a name that ends in .db); or postgresql://…  "
+        help="A folder; a SQLite file (sqlite:PATH, or a name that ends in .db or .sqlite); or postgresql://…  "
         "[default: that of fencepost.toml, else jobs-data]",
     ),
 ]

@@ -14,12 +14,13 @@ from ...model.documents import MAX_DOCUMENT_BYTES, parse
 from ...model.inputs import Input, is_name, parse_record
 from ...model.receipts import Receipt
 from ..closing import Closing
-from ..file_checks import EXAMPLES, mode_findings, network_findings
+from ..file_checks import EXAMPLES, mode_findings, name_findings, network_findings
 from ..inspection import Content, Entry, Finding
 from .files import engine_errors, read_file
 from .lock import LedgerLock
 from .store import (
     AUDIT,
+    CHANGED_IN_PLACE,
     JOBS,
     MAX_INPUT_BYTES,
     audit_and_torn_lines,
@@ -65,6 +66,7 @@ class DirectoryInspection:
         if not os.path.isdir(self.location):
             raise LedgerFailed(f"{self.location}: there is no folder of that name; look at what --store says")
         yield from network_findings(self.location)
+        yield from name_findings(os.path.join(self.location, name) for name in CHANGED_IN_PLACE)
         yield from self._folder_findings()
         _, torn = audit_and_torn_lines(self._folder(), self.location)
         if torn:

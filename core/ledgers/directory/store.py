@@ -34,6 +34,8 @@ from ..closing import (
     Closing,
 )
 from ..crash import Step
+from ..file_checks import check_one_name, is_mount_point
+from ..names import is_sqlite_name
 from .files import (
     append_line,
     clean_leftovers,
@@ -50,6 +52,8 @@ from .table import Table
 
 JOBS: Final = "jobs.json"
 AUDIT: Final = "audit.jsonl"
+CHANGED_IN_PLACE: Final = ("ledger.lock", AUDIT)
+"""These files must have one name: others are written anew under theirs, or never change."""
 MAX_INPUT_BYTES: Final = 6_100_000
 """A text of 1,000,000 control characters takes six bytes for each in JSON."""
 _AUDIT_FIELDS: Final = tuple(field.name for field in fields(AuditEntry))
@@ -68,7 +72,13 @@ class Store:
                     f"{self.path}: is a file; a directory ledger is a folder, and a SQLite ledger's name ends "
                     "in .db or is given as sqlite:PATH"
                 )
-            os.makedirs(os.path.dirname(self.path), exist_ok=True)
+            for name in CHANGED_IN_PLACE:
+                check_one_name(os.path.join(self.path, name))
+            if is_mount_point(os.path.join(self.path, JOBS)):
+                raise LedgerFailed(
+                    f"{os.path.join(self.path, JOBS)}: is mounted as a single file, which cannot be replaced as every "
+                    f"commit does; mount the folder {self.path} instead"
+                )
             self._folder = open_folder(self.path)
             self._inputs = open_folder("inputs", parent=self._folder)
             self._effects = open_folder("effects", parent=self._folder)
@@ -91,8 +101,8 @@ class Store:
 
     @property
     def location(self) -> str:
-        """The path as it names a folder: of one that ends in .db a slash says so."""
-        return f"{self.path}/" if self.path.endswith(".db") else self.path
+        """The path as it names a folder: where its ending means a SQLite file, a slash says so."""
+        return f"{self.path}/" if is_sqlite_name(self.path) else self.path
 
     def close(self) -> None:
         """Let go of every descriptor."""

@@ -16,6 +16,10 @@ DEFAULT_SCHEMA: Final = "public"
 
 _SCHEMA: Final = re.compile(r"[a-z_][a-z0-9_]{0,47}", re.ASCII)
 _CREDENTIALS: Final = re.compile(r"([^@/]*)@")
+_HOST: Final = r"(?:\[[0-9A-Fa-f:.%\w]*\]|[\w.~%-]*)(?::[0-9]*)?"
+_BODY: Final = re.compile(rf"{_HOST}(?:,{_HOST})*(?:/[^/@#?]*)?")
+"""Hosts with their ports, then the database. What falls outside of it may be a part of a password."""
+_OPTION: Final = re.compile(r"[\w%]+=.*", re.DOTALL)
 _OURS: Final = ("fencepost_schema", "fencepost_listen")
 _SECRETS: Final = ("password", "sslpassword")
 _PATIENCE: Final = {
@@ -61,9 +65,14 @@ def parse_address(url: str, *, schema: str | None = None, listen: bool | None = 
     Raises:
         InvalidInput: libpq does not understand it, or an option of ours is wrong. No secret is told.
     """
-    head, user, body, query = _split(url)
+    head, user, body, query = _split(check_url(url))
     location = _join(head, user.partition(":")[0], body, _without(query, _SECRETS))
     options = {unquote(name): unquote(value) for name, _, value in (pair.partition("=") for pair in query)}
+    try:
+        given = conninfo_to_dict(_join(head, user, body, _without(query, _OURS)))
+    except psycopg.Error:
+        # What libpq says quotes what it could not read, which may be the password.
+        raise _not_understood() from None
     if schema is None:
         schema = options.get("fencepost_schema", DEFAULT_SCHEMA)
     if not _SCHEMA.fullmatch(schema):
@@ -75,21 +84,35 @@ def parse_address(url: str, *, schema: str | None = None, listen: bool | None = 
         if switch not in _SWITCH:
             raise InvalidInput(f"{location}: fencepost_listen is {switch!r:.40}, it must be on or off")
         listen = _SWITCH[switch]
-    conninfo = _join(head, user, body, _without(query, _OURS))
-    try:
-        given = conninfo_to_dict(conninfo)
-    except psycopg.Error:
-        # What libpq says quotes what it could not read, which may be the password.
-        raise InvalidInput(
-            f"{location}: no URL that PostgreSQL understands; its form is "
-            "postgresql://user:password@host:port/database?option=value, with % written for what is special in them"
-        ) from None
     # Whatever the URL or PGCLIENTENCODING say: another encoding could not carry every claimant, reason and error.
     settings: dict[str, Any] = {**_PATIENCE, **given, "client_encoding": "UTF8"}
     secrets = {str(settings[name]) for name in _SECRETS if settings.get(name)}
     secrets |= {quote(secret, safe="") for secret in secrets}
     return Address(
         make_conninfo("", **settings), location, schema, listen, tuple(sorted(secrets, key=len, reverse=True))
+    )
+
+
+def check_url(url: str) -> str:
+    """Return the URL if its parts are where libpq will look for them.
+
+    A password with a special character in it moves the borders of the parts, and would then be shown as a host, a port
+    or a database.
+
+    Raises:
+        InvalidInput: it does not show the URL.
+    """
+    head, _, body, query = _split(url)
+    if not head.endswith("://") or not _BODY.fullmatch(body) or not all(map(_OPTION.fullmatch, query)):
+        raise _not_understood()
+    return url
+
+
+def _not_understood() -> InvalidInput:
+    return InvalidInput(
+        "the URL of the store is none that PostgreSQL understands (it is not shown, because it may hold a password); "
+        "its form is postgresql://user:password@host:port/database?option=value. Write special characters of the "
+        "password as in %40 for @, %2F for /, %23 for #, %3A for : and %3F for ?"
     )
 
 

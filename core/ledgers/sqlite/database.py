@@ -20,6 +20,8 @@ from ...errors import (
     LedgerReplaced,
 )
 from ...model.clock import Clock
+from ..file_checks import check_one_name
+from ..names import is_sqlite_name
 from ..sql import transfer
 from ..statements import load
 from .errors import translate
@@ -106,8 +108,8 @@ class Database:
 
     @property
     def location(self) -> str:
-        """The path as it names a SQLite file: where it does not end in .db, the prefix says so."""
-        return self.path if self.path.endswith(".db") else f"sqlite:{self.path}"
+        """The path as it names a SQLite file: where its ending does not say so, the prefix does."""
+        return self.path if is_sqlite_name(self.path) else f"sqlite:{self.path}"
 
     # -- transactions --
 
@@ -236,6 +238,7 @@ class Database:
     def _connect(self) -> sqlite3.Connection:
         self.check_file()
         _make(self.path)
+        check_one_name(self.path)
         connection = sqlite3.connect(
             f"{Path(self.path).as_uri()}?mode=rw",
             uri=True,
@@ -346,7 +349,6 @@ os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_c
 
 def _make(path: str) -> None:
     """Make an empty file that only its owner can read, where there is none."""
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     with suppress(FileExistsError):
         # Only a file that this call has made is closed here: closing any other descriptor of a database
         # drops the locks that SQLite holds on it in this process.

@@ -17,7 +17,7 @@ from ...model.documents import parse
 from ...model.inputs import Input
 from ...model.receipts import Receipt
 from ..closing import Closing
-from ..file_checks import mode_findings, network_findings
+from ..file_checks import mode_findings, name_findings, network_findings
 from ..inspection import Content, Entry, Finding
 from ..rows import JOB_COLUMNS, job_of
 from ..sql.findings import schema_finding
@@ -59,6 +59,7 @@ class SqliteInspection:
         if not os.path.isfile(self.location):
             raise LedgerFailed(f"{self.location}: there is no file of that name; look at what --store says")
         yield from network_findings(self.location)
+        yield from name_findings((self.location,))
         yield from mode_findings(
             (self.location, self._wal, f"{self.location}-shm"), what="files", remedy="chmod 600 them"
         )

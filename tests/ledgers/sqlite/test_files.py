@@ -54,12 +54,6 @@ def test_nothing_is_made_before_it_is_needed(open_ledger: Open, path: Path) -> N
     assert path.exists()
 
 
-def test_folders_on_the_way_are_made_for_the_owner_only(tmp_path: Path) -> None:
-    with SqliteLedger(tmp_path / "new" / "folder" / "jobs.db") as ledger:
-        ledger.enqueue([NewJob("a", "text")])
-    assert mode(tmp_path / "new" / "folder") == 0o700
-
-
 def test_the_location_is_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     ledger = SqliteLedger("jobs.db")
