@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check format bench soak clean
+.PHONY: demo test check format docs bench soak clean
 
 demo: $(VENV)/ready
 	@$(BIN)/fencepost demo --input docs/samples/jobs.json
@@ -19,6 +19,11 @@ check: $(VENV)/ready-dev
 format: $(VENV)/ready-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+# A link that leads nowhere and a page that no other leads to are warnings, and so fail.
+docs: $(VENV)/ready-docs
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --builder html docs build/site
+	@echo "the documentation: build/site/index.html"
 
 bench: $(VENV)/ready-bench
 	$(BIN)/python -m tests.bench
@@ -45,6 +50,10 @@ $(VENV)/ready: pyproject.toml setup.py constraints.txt | $(VENV)/bin/python
 
 $(VENV)/ready-dev: requirements-dev.txt $(VENV)/ready
 	$(INSTALL) --no-build-isolation --editable '.[postgres,http]' --requirement requirements-dev.txt
+	@touch $@
+
+$(VENV)/ready-docs: requirements-docs.txt $(VENV)/ready-dev
+	$(INSTALL) --requirement requirements-docs.txt
 	@touch $@
 
 $(VENV)/ready-bench: requirements-bench.txt $(VENV)/ready-dev

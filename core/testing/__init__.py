@@ -1,4 +1,4 @@
-"""The conformance suite: what every ledger must do, as tests that anyone can run over their own.
+"""The conformance suite: what every ledger must do, as tests that anyone can run over their own::
 
     class TestMyLedger(LedgerContract):
         @pytest.fixture

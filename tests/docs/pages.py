@@ -4,6 +4,7 @@
                      compared, but for line breaks. ``...`` stands for any text; where none is given, none is compared
     ```python        run as a script
     ```text          nothing: output, a picture, a sketch
+    ```{name}        nothing: a directive of the site, which `make docs` builds
 
 A comment before a block says otherwise::
 
@@ -30,7 +31,7 @@ ROOT: Final = Path(__file__).parents[2]
 TIMEOUT_S: Final = 120.0
 NOT_CODE: Final = frozenset({"text", "mermaid"})
 
-_FENCE = re.compile(r"^( *)(```+)([\w-]*)[^\n]*\n(.*?)^\1\2 *$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^( *)(```+)([\w{}-]*)[^\n]*\n(.*?)^\1\2 *$", re.MULTILINE | re.DOTALL)
 _COMMENT = re.compile(r"<!--\s*(?:(file|not run):\s*((?:(?!-->).)+?)|exits (\d+))\s*-->\s*\Z", re.DOTALL)
 
 
@@ -162,7 +163,7 @@ def run_page(
     done = 0
     try:
         for block in blocks(path.read_text("utf-8")):
-            if block.not_run is not None or (block.language in NOT_CODE and block.file is None):
+            if block.not_run is not None or (block.file is None and not _is_code(block.language)):
                 continue
             try:
                 _run_block(block, shell, folder)
@@ -172,6 +173,10 @@ def run_page(
     finally:
         shell.close()
     return done
+
+
+def _is_code(language: str) -> bool:
+    return language not in NOT_CODE and not language.startswith("{")
 
 
 def _run_block(block: Block, shell: Shell, folder: Path) -> None:

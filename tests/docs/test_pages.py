@@ -100,6 +100,7 @@ def test_a_page_that_says_what_is_not_so_fails(tmp_path, text, says):
     ("text", "ran"),
     [
         ("```text\nanything\n```", 0),
+        ("```{include} other.md\n```", 0),
         ("<!-- not run: it needs a systemd of its own -->\n```ini\n[Unit]\n```", 0),
         ("<!-- exits 3 -->\n```console\n$ true\n$ (exit 3)\n```", 1),
         ("```console\n$ printf 'a\\nb'\na\nb\n```\n```python\nprint(1)\n```", 2),
