@@ -191,7 +191,7 @@ def job_retried(job: Job, error: str, run_at_ms: int | None) -> None:
 def job_dead(job: Job, error: str) -> None:
     """The worker's attempt was the last one, or was rejected: the job is dead.
 
-    Called: once, after the commit. Jobs that a settling buries (expired, used up) are not reported.
+    Called: once, after the commit. Jobs that the reaping of a claim buries (expired, used up) are not reported.
     Thread: any of the worker's.
     Raising: logged and passed over.
     Wrappers: no.
@@ -203,7 +203,7 @@ def job_dead(job: Job, error: str) -> None:
 def job_held(job: Job, error: str) -> None:
     """The worker parked the job for an operator, and ``error`` says why.
 
-    Called: once, after the commit. Jobs that a settling holds are not reported.
+    Called: once, after the commit. Jobs that the reaping of a claim holds are not reported.
     Thread: any of the worker's.
     Raising: logged and passed over.
     Wrappers: no.

@@ -179,7 +179,7 @@ class ClaimRequest:
 
 
 def lease_valid(job: Job, version: int, now_ms: int) -> bool:
-    """The validity predicate, the same for every move of a holder: running, same fence, inside the lease."""
+    """Whether the owner may move the job: it is running, the fence is the same, and the lease has not ended."""
     return job.state == RUNNING and job.version == version and now_ms < job.lease_until_ms
 
 
@@ -223,7 +223,7 @@ def claim_order(job: Job) -> tuple[int, int]:
     return (-job.priority, ready_ms(job))
 
 
-# -- The moves of a holder ---------------------------------------------------------------------------------
+# -- The moves of an owner ----------------------------------------------------------------------------------
 
 
 def claim(job: Job, request: ClaimRequest, *, now_ms: int) -> Job | None:
@@ -295,7 +295,7 @@ def hold(job: Job, version: int, *, now_ms: int, error: str) -> Job | None:
     return _left(job, HELD)._replace(last_error=error) if lease_valid(job, version, now_ms) else None
 
 
-# -- What time does: the settling of a claim, and the sweep ------------------------------------------------
+# -- What time does: the reaping of a claim, and the sweep --------------------------------------------------
 
 
 def expire(job: Job, *, now_ms: int, error: str = EXPIRED) -> Job | None:
@@ -356,7 +356,7 @@ def next_due_ms(job: Job) -> int | None:
 
 
 def cancel(job: Job, *, now_ms: int, error: str = CANCELLED) -> Job | None:
-    """Bury a job that is not finished; its holder's later moves are refused."""
+    """Bury a job that is not finished; its owner's later moves are refused."""
     return _dead(job, now_ms=now_ms, error=error) if job.state in (QUEUED, RUNNING) else None
 
 

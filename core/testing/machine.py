@@ -249,7 +249,7 @@ class LedgerMachine(RuleBasedStateMachine):
         """The jobs without what this kind of ledger does not keep; a claim may tell more."""
         return [as_kept(job, self.model.capabilities) for job in claimed]
 
-    # -- the holder --
+    # -- the owner --
 
     def begin(self, step: int, place: int, fence: int) -> None:
         """The attempt starts."""

@@ -35,7 +35,7 @@ OWNER_MOVES: Final[dict[str, Call]] = {
     "release": lambda ledger, version: ledger.release("a", version, now_ms=NOW_MS),
     "hold": lambda ledger, version: ledger.hold("a", version, error="look", now_ms=NOW_MS),
 }
-"""The moves of a holder."""
+"""The moves of an owner."""
 
 OPERATORS_MOVES: Final[dict[str, Call]] = {
     "cancel": lambda ledger, _: ledger.cancel("a", now_ms=NOW_MS),

@@ -1,4 +1,4 @@
-"""The moves of a holder at the edges of its lease, and what they leave behind."""
+"""The moves of an owner at the edges of its lease, and what they leave behind."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ ODD_ERRORS = {
 
 
 class OwnerContract(Contract):
-    """What only the holder of the current fence may do, inside its lease."""
+    """What only the owner may do, by the current fence, before the lease ends."""
 
     @pytest.mark.parametrize("verb", MOVES)
     @pytest.mark.parametrize(("offset_ms", "holds"), [(-1, True), (0, False), (+1, False)])

@@ -1,4 +1,4 @@
-"""Pauses: no claim picks from a paused queue; running jobs finish, and settling goes on."""
+"""Pauses: no claim picks from a paused queue; running jobs finish, and reaping goes on."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from .base import (
 )
 
 BOUNDARY = [(-1, False), (0, True), (+1, True)]
-"""The boundary instant belongs to the next holder."""
+"""The boundary instant belongs to the next owner."""
 
 
 class ReapContract(Contract):

@@ -65,7 +65,7 @@ def started(ledger: Ledger) -> int:
 
 
 def running_expired(ledger: Ledger) -> int:
-    """Under a live lease, but its expiry has passed; until that is settled the holder may still move it."""
+    """Under a live lease, but its expiry has passed; until that is reaped the owner may still move it."""
     enqueue(ledger, "a", now_ms=ENQUEUED_MS, expires_at_ms=NOW_MS)
     return claim_one(ledger, CLAIMED_MS).version
 
@@ -84,14 +84,14 @@ def lapsed_started(ledger: Ledger) -> int:
 
 
 def completed(ledger: Ledger) -> int:
-    """Completed by its holder."""
+    """Completed by its owner."""
     version = running(ledger)
     assert ledger.complete("a", version, now_ms=CLAIMED_MS + 1)
     return version
 
 
 def dead(ledger: Ledger) -> int:
-    """Buried by its holder; kept for ever."""
+    """Buried by its owner; kept for ever."""
     version = running(ledger)
     assert ledger.fail("a", version, error="it cannot be", now_ms=CLAIMED_MS + 1)
     return version
@@ -105,7 +105,7 @@ def dead_started(ledger: Ledger) -> int:
 
 
 def held(ledger: Ledger) -> int:
-    """Held by its holder, started, with all its stamps."""
+    """Held by its owner, started, with all its stamps."""
     stamps = Stamps(1, 3, 2, 5)
     enqueue(ledger, "a", now_ms=ENQUEUED_MS, stamps=stamps)
     version = claim_one(ledger, CLAIMED_MS).version

@@ -156,7 +156,7 @@ class DirectoryLedger(WithoutSchedules, LedgerVerbs):
         found = {id: self._store.receipt(id) for id in ids if is_name(id)}
         return {id: receipt for id, receipt in found.items() if receipt is not None}
 
-    # -- the holder's moves --
+    # -- the owner's moves --
 
     def publish(self, receipt: Receipt) -> Published:
         """Link the receipt to its name, or compare it with what stands there."""
