@@ -1,11 +1,11 @@
-"""What an operator does to jobs by their ids: every refusal is explained."""
+"""Moves that an operator makes with jobs named by their ids; every refusal is explained."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from ...errors import FencepostError
+from ...errors import FencepostError, InvalidInput, ReceiptConflict
 from ...ledgers.protocol import Ledger
 from ...model.durations import calendar
 from ...model.inputs import check_name
@@ -18,26 +18,31 @@ PARTICIPLES: Final = {
     "redrive": "redriven",
     "purge": "purged",
 }
+REFUSALS: Final = (InvalidInput, ReceiptConflict)
+"""What a ledger raises where a decision does not fit one job; the others can still be moved."""
 
 
-def act(
+def move_each(
     ledger: Ledger, ids: Sequence[str], move: Callable[[str], bool], *, verb: str, fits: str
 ) -> list[dict[str, Any]]:
-    """Move each of the jobs, and say how each stands afterwards.
+    """Move each of the jobs, and return the state of each afterwards.
 
     Raises:
         FencepostError: the ledger refused some; the message says which and why, and which were moved.
     """
-    ids = list(dict.fromkeys(ids))  # one that is named twice is moved once, and refused by nobody
+    ids = list(dict.fromkeys(ids))  # an id that is named twice is moved once
     for id in ids:
         check_name(id, "id")
     done: list[dict[str, Any]] = []
     refused: list[str] = []
     for id in ids:
-        if move(id):
-            done.append(_standing(id, ledger.get_job(id)))
-        else:
-            refused.append(why_refused(ledger, id, verb=verb, fits=fits))
+        try:
+            if move(id):
+                done.append(_summary(id, ledger.get_job(id)))
+            else:
+                refused.append(why_refused(ledger, id, verb=verb, fits=fits))
+        except REFUSALS as error:
+            refused.append(str(error))
     if refused:
         also = f"; moved all the same: {', '.join(item['ID'] for item in done)}" if done else ""
         raise FencepostError("; ".join(refused) + also)
@@ -45,7 +50,7 @@ def act(
 
 
 def why_refused(ledger: Ledger, id: str, *, verb: str, fits: str) -> str:
-    """Why a job cannot be moved."""
+    """Say why a job cannot be moved."""
     job = ledger.get_job(id)
     if job is None:
         return unknown(ledger, id)
@@ -56,7 +61,7 @@ def why_refused(ledger: Ledger, id: str, *, verb: str, fits: str) -> str:
 
 
 def unknown(ledger: Ledger, id: str) -> str:
-    """Why there is no such job: it never was, or it was purged."""
+    """Say why there is no such job: it never was, or it was purged."""
     purges = [entry for entry in ledger.audit(id=id) if entry.action == "purge"]
     if purges:
         last = purges[-1]
@@ -81,7 +86,7 @@ def report(done: Sequence[dict[str, Any]], verb: str, *, as_json: bool) -> None:
         print(f"{participle} {item['ID']}" + (f": it is {item['State']} now" if item["State"] else ""))
 
 
-def _standing(id: str, job: Job | None) -> dict[str, Any]:
+def _summary(id: str, job: Job | None) -> dict[str, Any]:
     return {
         "ID": id,
         "State": None if job is None else job.state,

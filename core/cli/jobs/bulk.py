@@ -1,4 +1,4 @@
-"""Moving dead jobs, by their ids or all of a queue that fit: looked at first, confirmed, then one by one."""
+"""Moves of many jobs, by their ids or by filters: counted first, confirmed, then made one by one."""
 
 from __future__ import annotations
 
@@ -10,66 +10,80 @@ from typing import Any, Final
 from ...errors import FencepostError, InvalidInput, LedgerError
 from ...ledgers.protocol import Ledger
 from ...model.explain import first_line
-from ...model.job import DEAD, Job
+from ...model.job import Job, State
 from ..ui.output import for_a_program, print_document
-from .actions import PARTICIPLES, act, report
-from .selection import Filters, all_pages
+from .actions import PARTICIPLES, REFUSALS, move_each, report
+from .selection import NO_FILTERS, Filters, all_pages
 
 EXAMPLES: Final = 10
 """How many ids a dry run names."""
 
 
-def move_dead(
+def move_chosen(
     ledger: Ledger,
     move: Callable[[str], bool],
     ids: Sequence[str],
     filters: Filters,
     *,
+    state: State,
     now_ms: int,
     verb: str,
     dry_run: bool,
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Move the dead jobs that the person named or chose.
+    """Move the jobs that the person named by their ids, or chose by filters; all of them are in ``state``.
 
     Raises:
         InvalidInput: neither ids nor a queue, or both; or nobody is there to confirm.
-        FencepostError: a named job was refused, or the confirmation was not given.
+        FencepostError: a job was refused, or the confirmation was not given.
     """
-    filtered = filters != Filters(None, None, None, None, None, None, None)
-    if bool(ids) == filtered:
+    if bool(ids) == (filters != NO_FILTERS):
         raise InvalidInput(
-            f"say which dead jobs to {verb}: either their ids, or filters (--queue NAME and more), not both"
+            f"say which {state} jobs to {verb}: either their ids, or filters (--queue NAME and more), not both"
         )
     if ids:
         if dry_run:
             raise InvalidInput("--dry-run goes with filters; to look at one job: fencepost jobs show ID")
-        report(act(ledger, ids, move, verb=verb, fits=DEAD), verb, as_json=as_json)
+        report(move_each(ledger, ids, move, verb=verb, fits=state), verb, as_json=as_json)
         return
     if filters.queue is None:
         raise InvalidInput(
             f"many jobs at once are {PARTICIPLES[verb]} one queue at a time: name it with --queue"
         )
-    # A list, not a walk: what is moved must not change what is found next.
-    found = list(all_pages(ledger, filters.on(ledger, now_ms, states=[DEAD])))
+    # A list, read to its end first: what is moved must not change what is found next.
+    found = list(all_pages(ledger, filters.on(ledger, now_ms, states=[state])))
     if dry_run:
-        _print_plan(found, verb, filters.queue, as_json=as_json)
+        _print_plan(found, verb, state, filters.queue, as_json=as_json)
         return
-    _confirm(f"{verb} {_jobs(len(found))} of the queue {filters.queue!r}", filters.queue, yes=yes)
+    _confirm(f"{verb} {_jobs(len(found), state)} of the queue {filters.queue!r}", filters.queue, yes=yes)
+    _move_found(found, move, verb=verb, state=state, as_json=as_json)
+
+
+def _move_found(
+    found: Sequence[Job], move: Callable[[str], bool], *, verb: str, state: State, as_json: bool
+) -> None:
     moved: list[str] = []
+    refused: list[str] = []
     for job in found:
         try:
             if move(job.id):  # one that has changed meanwhile is passed over
                 moved.append(job.id)
+        except REFUSALS as error:
+            refused.append(str(error))
         except LedgerError as error:
             raise type(error)(
                 f"{error}; {len(moved):,} of {len(found):,} were {PARTICIPLES[verb]} before that: run the command again"
             ) from error
-    _print_done(moved, verb, as_json=as_json)
+    if refused:
+        raise FencepostError(
+            f"{_jobs(len(refused), state)} could not be {PARTICIPLES[verb]}, {len(moved):,} others were; "
+            f"the first: {refused[0]}"
+        )
+    _print_done(moved, verb, state, as_json=as_json)
 
 
-def _print_plan(found: Sequence[Job], verb: str, queue: str, *, as_json: bool) -> None:
+def _print_plan(found: Sequence[Job], verb: str, state: State, queue: str, *, as_json: bool) -> None:
     errors = Counter(first_line(job.last_error or "") for job in found)
     if for_a_program(as_json):
         plan: dict[str, Any] = {
@@ -83,7 +97,9 @@ def _print_plan(found: Sequence[Job], verb: str, queue: str, *, as_json: bool) -
         return
     from ..ui.tables import visible  # rich is slow to load, and only a terminal needs it
 
-    print(f"{_jobs(len(found))} of the queue {queue!r} would be {PARTICIPLES[verb]}; nothing was changed")
+    print(
+        f"{_jobs(len(found), state)} of the queue {queue!r} would be {PARTICIPLES[verb]}; nothing was changed"
+    )
     for error, count in errors.most_common(EXAMPLES):
         print(f"  {count:>7,}  {visible(error)}")
     if found:
@@ -91,11 +107,11 @@ def _print_plan(found: Sequence[Job], verb: str, queue: str, *, as_json: bool) -
         print(f"  {', '.join(job.id for job in found[:EXAMPLES])}{more}")
 
 
-def _print_done(moved: Sequence[str], verb: str, *, as_json: bool) -> None:
+def _print_done(moved: Sequence[str], verb: str, state: State, *, as_json: bool) -> None:
     if for_a_program(as_json):
         print_document({"schema_version": 1, PARTICIPLES[verb]: len(moved), "ids": list(moved)})
     else:
-        print(f"{PARTICIPLES[verb]} {_jobs(len(moved))}")
+        print(f"{PARTICIPLES[verb]} {_jobs(len(moved), state)}")
 
 
 def _confirm(what: str, name: str, *, yes: bool) -> None:
@@ -111,5 +127,5 @@ def _confirm(what: str, name: str, *, yes: bool) -> None:
         raise FencepostError(f"that was not {name!r}; nothing was changed")
 
 
-def _jobs(count: int) -> str:
-    return "1 dead job" if count == 1 else f"{count:,} dead jobs"
+def _jobs(count: int, state: State) -> str:
+    return f"1 {state} job" if count == 1 else f"{count:,} {state} jobs"

@@ -10,13 +10,14 @@ import typer
 
 from ...errors import InvalidInput
 from ...model.documents import parse
-from ...model.job import Decision
+from ...model.job import HELD, Decision
 from ...model.receipts import check_outcome
 from ..ui import options
 from ..ui.output import for_a_program, print_document
 from ..ui.store import actor_or_user, instant, open_existing
 from . import selection as selecting
-from .actions import act, report
+from .actions import move_each, report
+from .bulk import move_chosen
 from .detail import document, look
 
 app = typer.Typer(
@@ -38,6 +39,10 @@ class StateName(StrEnum):
 
 
 Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="The jobs, by their ids.")]
+SomeIds = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[ID]...", help="These held jobs; or choose many with --queue and more."),
+]
 Id = Annotated[str, typer.Argument(metavar="ID", help="The job, by its id.")]
 
 
@@ -112,7 +117,7 @@ def cancel(
     """
     who = actor_or_user(actor)
     with open_existing(store, config, now_ms) as ledger:
-        done = act(
+        done = move_each(
             ledger,
             ids,
             lambda id: ledger.cancel(id, actor=who, reason=reason, now_ms=options.logical_or_none(now_ms)),
@@ -124,28 +129,44 @@ def cancel(
 
 @app.command()
 def resolve(
-    id: Id,
+    ids: SomeIds = None,
     applied: Annotated[
         str | None,
         typer.Option(
-            metavar="JSON", help="It was applied: this object is what the effect did, for the receipt."
+            metavar="JSON", help="The effect was applied: this object is what it did, for the receipt."
         ),
     ] = None,
     adopt_receipt: Annotated[
-        bool, typer.Option("--adopt-receipt", help="It was applied: the receipt that is there says so.")
+        bool,
+        typer.Option("--adopt-receipt", help="The effect was applied: the receipt that is there says so."),
     ] = False,
-    retry: Annotated[bool, typer.Option("--retry", help="It was not applied: try it again.")] = False,
-    fail: Annotated[bool, typer.Option("--fail", help="Give it up: it is dead.")] = False,
+    retry: Annotated[
+        bool, typer.Option("--retry", help="The effect was not applied: try the job again.")
+    ] = False,
+    fail: Annotated[bool, typer.Option("--fail", help="Give the job up: it is dead.")] = False,
     store: options.Store = None,
+    queue: selecting.Queue = None,
+    effect: selecting.Effect = None,
+    error: selecting.ErrorText = None,
+    older_than: selecting.OlderThan = None,
+    newer_than: selecting.NewerThan = None,
+    min_attempts: selecting.MinAttempts = None,
+    max_attempts: selecting.MaxAttempts = None,
+    dry_run: options.DryRun = False,
+    yes: options.Yes = False,
     actor: options.Actor = None,
     reason: options.Reason = None,
     as_json: options.Json = False,
     now_ms: options.NowMs = -1,
     config: options.Config = None,
 ) -> None:
-    """Decide a held job: nobody but a person can know whether its effect was applied.
+    """Decide held jobs: nobody but a person can know whether their effects were applied.
+
+    By ids, or all of one queue that fit the filters: then look with --dry-run first.
 
     Example: fencepost jobs resolve order-17 --applied '{"charge": "ch_1"}' --reason "seen at the bank"
+
+    Example: fencepost jobs resolve --queue payments --error "rate limited" --retry --dry-run
     """
     chosen = [applied is not None, adopt_receipt, retry, fail]
     if sum(chosen) != 1:
@@ -154,11 +175,11 @@ def resolve(
         )
     decision: Decision = "retry" if retry else "fail" if fail else "applied"
     outcome = None if applied is None else _outcome(applied)
+    filters = selecting.Filters(queue, effect, error, older_than, newer_than, min_attempts, max_attempts)
     who = actor_or_user(actor)
     with open_existing(store, config, now_ms) as ledger:
-        done = act(
+        move_chosen(
             ledger,
-            [id],
             lambda id: ledger.resolve(
                 id,
                 decision=decision,
@@ -167,10 +188,15 @@ def resolve(
                 reason=reason,
                 now_ms=options.logical_or_none(now_ms),
             ),
+            ids or [],
+            filters,
+            state=HELD,
+            now_ms=instant(ledger, now_ms),
             verb="resolve",
-            fits="held",
+            dry_run=dry_run,
+            yes=yes,
+            as_json=as_json,
         )
-    report(done, "resolve", as_json=as_json)
 
 
 def _outcome(text: str) -> dict[str, Any]:

@@ -83,11 +83,12 @@ def redrive(
     filters = selecting.Filters(queue, effect, error, older_than, newer_than, min_attempts, max_attempts)
     who = actor_or_user(actor)
     with open_existing(store, config, now_ms) as ledger:
-        bulk.move_dead(
+        bulk.move_chosen(
             ledger,
             lambda id: ledger.redrive(id, actor=who, reason=reason, now_ms=options.logical_or_none(now_ms)),
             ids or [],
             filters,
+            state=DEAD,
             now_ms=instant(ledger, now_ms),
             verb="redrive",
             dry_run=dry_run,
@@ -124,11 +125,12 @@ def purge(
     filters = selecting.Filters(queue, effect, error, older_than, newer_than, min_attempts, max_attempts)
     who = actor_or_user(actor)
     with open_existing(store, config, now_ms) as ledger:
-        bulk.move_dead(
+        bulk.move_chosen(
             ledger,
             lambda id: ledger.purge(id, actor=who, reason=reason, now_ms=options.logical_or_none(now_ms)),
             ids or [],
             filters,
+            state=DEAD,
             now_ms=instant(ledger, now_ms),
             verb="purge",
             dry_run=dry_run,

@@ -98,6 +98,9 @@ class Filters:
         return query
 
 
+NO_FILTERS: Final = Filters(None, None, None, None, None, None, None)
+
+
 def all_pages(ledger: Ledger, query: JobQuery) -> Iterator[Job]:
     """Every job that the query finds, page after page."""
     query = replace(query, limit=CHUNK)
