@@ -23,7 +23,7 @@ from .rules import (
     check_effect,
     read_hooks,
 )
-from .settings import Settings
+from .settings import NotConfigured, Settings, resolve
 
 BLOCKED_ENV: Final = "FENCEPOST_NO_PLUGINS"
 """Names of plugins or distributions, separated by commas, that are never loaded; ``all`` for every one not shipped."""
@@ -142,6 +142,23 @@ class Plugins:
         self._chosen[name] = (given, effect)
         return effect
 
+    def lacks_settings(self, name: str, settings: Settings | None = None) -> str | None:
+        """Say which settings the effect requires and has not, and how to give them; None where it has all.
+
+        The effect is not configured, so none of its own code runs. What else is wrong with it is not looked at.
+        """
+        try:
+            one = self.find(name)
+            assert one.info is not None
+            assert one.hooks is not None
+            pure = "effect_outcome" in one.hooks.implemented
+            resolve(one.info, dict(settings or {}), self._environ, pure=pure)
+        except NotConfigured as error:
+            return str(error)
+        except PluginError:
+            return None
+        return None
+
     def close(self) -> None:
         """Close every chosen effect, the last one first."""
         for _, effect in reversed(self._chosen.values()):
@@ -149,6 +166,10 @@ class Plugins:
 
     def _good(self) -> list[Loaded]:
         return [one for one in self._loaded if one.state == "loaded"]
+
+    def ships(self, name: str) -> bool:
+        """Whether the effect of that name comes with Fencepost itself."""
+        return name in self._builtins
 
     def has(self, name: str) -> bool:
         """Whether a plugin has the effect of that name, be it broken or blocked."""

@@ -30,7 +30,9 @@ class Effects:
         modules: Sequence[str] | None,
         blocked: Sequence[str] | None,
         wanted: Sequence[str] | None = None,
+        tolerant: bool = False,
     ) -> None:
+        """``tolerant``: settings for effects that are not installed here are passed over in silence."""
         only = wanted[0] if wanted and len(wanted) == 1 else None
         self.plugins: Plugins = Plugins.load(blocked=tuple(blocked or ()), modules=tuple(modules or ()))
         origin = str(config.path) if config.path else ""
@@ -39,7 +41,9 @@ class Effects:
         for name in in_options:
             self.plugins.find(name)
         for name in in_file:
-            if not self.plugins.has(name):  # the file may be shared with machines that have it
+            if not tolerant and not self.plugins.has(
+                name
+            ):  # the file may be shared with machines that have it
                 warn(f"{origin} [effects.{name}]: no effect of that name is installed here")
         self._while_open = ExitStack()
         self._settings = plugin_settings.merged(in_file, in_options)
@@ -68,10 +72,14 @@ class Effects:
             warn(f"the texts are not checked by the effect {name!r}: {error}")
         return lambda text: None
 
-    def choose_all(self) -> dict[str, Effect]:
-        """Every effect that is installed and needs no setting that is missing.
+    def lacks_settings(self, name: str) -> str | None:
+        """Say which settings the effect requires and has not, and how to give them; None where it has all."""
+        return self.plugins.lacks_settings(name, self._settings.get(name))
 
-        One that is set up wrongly is an error if the user has given it settings, and is left out if not.
+    def choose_all(self) -> dict[str, Effect]:
+        """Return every effect that is installed and has all the settings that it requires.
+
+        One that is set up wrongly is an error if the user has given it settings; else it is left out with a warning.
         """
         chosen = {}
         for name in self.plugins.effect_names():
@@ -80,6 +88,6 @@ class Effects:
             except PluginError as error:
                 if name in self._settings:
                     raise
-                if not isinstance(error, NotConfigured):
+                if not isinstance(error, NotConfigured) or not self.plugins.ships(name):
                     warn(f"the effect {name!r} is left out: {error}")
         return chosen

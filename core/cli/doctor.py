@@ -12,6 +12,7 @@ from ..doctor.examine import Report, examine
 from ..errors import InvalidInput
 from ..ledgers.open import ledger_exists, open_inspection
 from ..model.clock import logical, wall_ms
+from .installed import effect_here
 from .ui import options
 from .ui.output import for_a_program, print_document
 from .ui.progress import progress
@@ -45,7 +46,14 @@ def doctor(
     clock = wall_ms if logical_ms is None else logical(logical_ms)
     with open_inspection(name, clock=clock) as inspection, progress("looking at jobs") as tell:
         at_ms = inspection.now_ms() if logical_ms is None else logical_ms
-        report = examine(inspection, now_ms=at_ms, verify=verify, count=effect_outcome, progress=tell)
+        report = examine(
+            inspection,
+            now_ms=at_ms,
+            verify=verify,
+            count=effect_outcome,
+            lacks_settings=lambda effect: effect_here(effect, config)[1],
+            progress=tell,
+        )
         location = inspection.location
     if for_a_program(as_json):
         print_document(_document(report, location))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
@@ -13,7 +13,7 @@ import typer
 
 from ...plugins import API_VERSION, listing, settings
 from ...plugins.manager import Plugins
-from ..config import load
+from ..config import Config, load
 from ..errors import InvalidInput, PluginError
 from .ui import options
 from .ui.output import documents_only, for_a_program, print_document
@@ -54,21 +54,33 @@ def show(
 
 @app.command()
 def doctor(
-    as_json: options.Json = False, plugin: options.Plugin = None, no_plugin: options.NoPlugin = None
+    as_json: options.Json = False,
+    set_: options.Set = None,
+    plugin: options.Plugin = None,
+    no_plugin: options.NoPlugin = None,
+    config: options.Config = None,
 ) -> None:
-    """Exit 1 if a plugin is broken, and say what to do about each that is.
+    """Exit 1 if a plugin is broken, or its effect lacks settings, and say what to do about each.
+
+    An effect that ships with Fencepost may lack settings, unless some are given.
 
     Example: fencepost plugins doctor
     """
+    configured = load(config)
+    given = _settings(configured, set_, effect=None)
     with documents_only():
         plugins = Plugins.load(blocked=no_plugin or (), modules=plugin or (), tolerant=True)
     rows = listing.rows(plugins, all=True)
-    broken = [row for row in rows if row["state"] == "broken"]
+    faults = [
+        (row, row["reason"] if row["state"] == "broken" else _lack(plugins, row["effect"], given))
+        for row in rows
+    ]
+    broken = [(row, reason) for row, reason in faults if reason is not None]
     if broken:
         raise PluginError(
             f"{len(broken)} of {len(rows)} plugins cannot be used:\n"
-            + "\n".join(f"  {listing.called(row)}: {row['reason']}" for row in broken)
-            + "\nRepair, upgrade or uninstall them, or block them with --no-plugin NAME."
+            + "\n".join(f"  {listing.called(row)}: {reason}" for row, reason in broken)
+            + "\nRepair, set up, upgrade or uninstall them, or block them with --no-plugin NAME."
         )
     if for_a_program(as_json):
         print_document({"schema_version": 1, "plugins": len(rows), "broken": []})
@@ -112,11 +124,7 @@ def check(
     from ...plugins.testing import EffectCase, report
     from ...plugins.testing.case import DEFAULT_TEXT
 
-    configured = load(config)
-    given = settings.merged(
-        settings.from_table(configured.effects, origin=str(configured.path)),
-        settings.from_options(set_ or (), effect=effect),
-    )
+    given = _settings(load(config), set_, effect=effect)
     with documents_only(), tempfile.TemporaryDirectory(prefix="fencepost-check-") as folder:
         try:
             case = EffectCase(
@@ -143,6 +151,22 @@ def check(
         print_document(head | {"rows": report.documents(results)})
     else:
         sys.stdout.write(report.table(results))
+
+
+def _settings(
+    configured: Config, set_: Sequence[str] | None, *, effect: str | None
+) -> dict[str, dict[str, settings.Given]]:
+    return settings.merged(
+        settings.from_table(configured.effects, origin=str(configured.path or "")),
+        settings.from_options(set_ or (), effect=effect),
+    )
+
+
+def _lack(plugins: Plugins, effect: str | None, given: Mapping[str, settings.Settings]) -> str | None:
+    """Say which settings the effect lacks; one that ships may lack them unless somebody wants to use it."""
+    if effect is None or (plugins.ships(effect) and effect not in given):
+        return None
+    return plugins.lacks_settings(effect, given.get(effect))
 
 
 def _counter(command: str) -> Callable[[], int]:

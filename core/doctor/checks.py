@@ -24,7 +24,8 @@ from ..model.receipts import Receipt
 
 LATE_MS: Final = 5 * 60_000
 """A worker that is alive acts on a lapsed lease or an expiry far sooner."""
-WAITING_MS: Final = 60 * 60_000
+WAITING_MS: Final = 10 * 60_000
+"""Jobs that are ready for longer, while no worker is on any such job, are a finding."""
 AHEAD_MS: Final = 60_000
 """How far two clocks may differ before leases and delays are off."""
 LONGEST_LEASE_MS: Final = 24 * 3_600_000
@@ -121,7 +122,17 @@ def _worker(queue: str, effect: str) -> str:
 class Examination:
     """One walk: ``look`` at every entry, ``compare`` what contents were read, then ask for ``findings``."""
 
-    def __init__(self, *, now_ms: int, paused: list[str], count: Count) -> None:
+    def __init__(
+        self,
+        *,
+        now_ms: int,
+        paused: list[str],
+        count: Count,
+        lacks_settings: Callable[[str], str | None] = lambda effect: None,
+    ) -> None:
+        """``lacks_settings`` says which settings an effect requires and has not where the doctor runs."""
+        self._lacks_settings = lacks_settings
+        self._ready: dict[str, Tally] = {}
         self._now_ms = now_ms
         self._paused = frozenset(paused)
         self._count = count
@@ -197,8 +208,16 @@ class Examination:
                 yield tally.finding(
                     "stuck-queued",
                     f"queued jobs of the queue {queue!r} and the effect {effect!r} that have been ready for more "
-                    f"than {words(WAITING_MS)}, while no worker is on any such job",
+                    f"than {words(WAITING_MS)}, the threshold, while no worker is on any such job",
                     _worker(queue, effect),
+                )
+        served = {effect for _, effect in self._serving}
+        for effect, tally in sorted(self._ready.items()):
+            if effect not in served and (lack := self._lacks_settings(effect)) is not None:
+                yield tally.finding(
+                    "effect-without-settings",
+                    f"ready jobs of the effect {effect!r}, which lacks settings here, and which no worker is on",
+                    f"{lack}; where its workers have them, nothing is wrong",
                 )
         for queue, tally in sorted(self._in_pause.items()):
             yield tally.finding(
@@ -234,7 +253,9 @@ class Examination:
             since_ms = job.enqueued_at_ms if job.run_at_ms is None else job.run_at_ms
             if job.queue in self._paused:
                 self._in_pause.setdefault(job.queue, Tally()).add(job.id)
-            elif since_ms is not None and since_ms <= now_ms - WAITING_MS:
+                return
+            self._ready.setdefault(job.effect, Tally()).add(job.id)
+            if since_ms is not None and since_ms <= now_ms - WAITING_MS:
                 self._waiting.setdefault(lane, Tally()).add(job.id)
 
     def _look_at_clocks(self, job: Job) -> None:

@@ -34,16 +34,20 @@ def examine(
     now_ms: int,
     verify: bool,
     count: Count,
+    lacks_settings: Callable[[str], str | None] = lambda effect: None,
     progress: Callable[[int, str], None] = lambda done, said: None,
 ) -> Report:
     """Look at everything; with ``verify`` every digest, and what ``count`` says of every text, is computed again.
 
-    ``progress`` is told how far it has come."""
+    ``lacks_settings`` says which settings an effect lacks here; ``progress`` is told how many ids were looked at.
+    """
     found: list[Finding] = []
     try:
         found += inspection.findings()
         found += _closing_findings(inspection.closing())
-        examination = Examination(now_ms=now_ms, paused=inspection.paused(), count=count)
+        examination = Examination(
+            now_ms=now_ms, paused=inspection.paused(), count=count, lacks_settings=lacks_settings
+        )
         verified = _look(inspection, examination, verify=verify, progress=progress)
     except LedgerError as error:
         # Nothing can be said of the jobs of a ledger that cannot be read.

@@ -47,6 +47,8 @@ class Surroundings:
     """How many other jobs of the same queue and effect are running under live leases."""
     installed: bool = True
     """A plugin here has the job's effect."""
+    lacks_settings: str | None = None
+    """Which settings that effect requires and has not here, and how to give them."""
     max_attempts: int = DEFAULT_MAX_ATTEMPTS
     """The limit of a worker that is told no other."""
 
@@ -149,6 +151,8 @@ def _queued(job: Job, around: Surroundings) -> Explanation:
         else "no such job is running, so perhaps there is no such worker"
     )
     missing = "" if around.installed else ", which is not installed here"
+    if around.lacks_settings is not None:
+        missing = ", which lacks settings here"
     return _claimable(
         job,
         around,
@@ -181,6 +185,8 @@ def _claimable(job: Job, around: Surroundings, why: str, then: str) -> Explanati
     if not around.installed:
         what = f"the effect {job.effect!r} is not installed here; a worker needs the plugin that has it"
         advice.append(Advice(what, "fencepost plugins --all"))
+    if around.lacks_settings is not None:
+        advice.append(Advice(f"give its workers the settings that are missing here: {around.lacks_settings}"))
     if not around.paused and not around.running_beside:
         advice.append(_start_worker(job))
     if around.has_receipt:

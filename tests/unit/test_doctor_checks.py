@@ -87,6 +87,16 @@ def test_what_is_wrong_is_found_with_its_remedy(entry: Entry, check: str) -> Non
     assert finding.remedy
 
 
+def test_a_queue_is_stuck_after_ten_minutes_and_the_finding_names_that_threshold() -> None:
+    ten_minutes_ms = 10 * 60_000
+    assert examined(of(READY._replace(enqueued_at_ms=NOW_MS - ten_minutes_ms + 1))) == []
+    (finding,) = examined(of(READY._replace(enqueued_at_ms=NOW_MS - ten_minutes_ms)))
+    assert (finding.check, "ready for more than 10 min, the threshold" in finding.problem) == (
+        "stuck-queued",
+        True,
+    )
+
+
 def test_a_queue_is_not_stuck_while_a_worker_is_on_one_of_its_jobs() -> None:
     waiting = of(READY._replace(enqueued_at_ms=NOW_MS - WAITING_MS))
     assert examined(waiting, of(RUNNING._replace(id="b"))) == []

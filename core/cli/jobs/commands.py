@@ -18,7 +18,7 @@ from ..ui.store import actor_or_user, instant, open_existing
 from . import selection as selecting
 from .actions import move_each, report
 from .bulk import move_chosen
-from .detail import document, look
+from .detail import document, job_detail
 
 app = typer.Typer(
     name="jobs",
@@ -90,7 +90,7 @@ def show(
     Example: fencepost jobs show order-17 --store jobs.db
     """
     with open_existing(store, config, now_ms) as ledger:
-        seen = look(ledger, id, instant(ledger, now_ms))
+        seen = job_detail(ledger, id, instant(ledger, now_ms), config=config)
     if for_a_program(as_json):
         print_document(document(seen, store=store, with_text=text))
     else:

@@ -17,17 +17,17 @@ from ...model.explain import (
 )
 from ...model.fields import whole
 from ...model.inputs import Input, check_name
-from ...model.job import DEFAULT_EFFECT, QUEUED, RUNNING, Job, lapsed
+from ...model.job import QUEUED, RUNNING, Job, lapsed
 from ...model.query import JobQuery
 from ...model.receipts import Receipt
 from ...model.records import AuditEntry
-from ..ui.output import documents_only
+from ..installed import effect_here
 from .actions import unknown
 
 
 @dataclass(frozen=True, slots=True)
 class JobDetail:
-    """A job and what belongs to it, as of one look."""
+    """A job and what belongs to it, at one instant."""
 
     job: Job
     now_ms: int
@@ -38,8 +38,8 @@ class JobDetail:
     location: str
 
 
-def look(ledger: Ledger, id: str, now_ms: int) -> JobDetail:
-    """Gather it.
+def job_detail(ledger: Ledger, id: str, now_ms: int, *, config: str | None) -> JobDetail:
+    """Gather all of a job.
 
     Raises:
         InvalidInput: there is no such job; the message says what is known of the id.
@@ -53,6 +53,7 @@ def look(ledger: Ledger, id: str, now_ms: int) -> JobDetail:
         found = None
     receipt = ledger.receipts([id]).get(id)
     paused = ledger.capabilities.has_schedules and job.queue in ledger.paused()
+    installed, lacks = effect_here(job.effect, config) if job.state == QUEUED else (True, None)
     around = Surroundings(
         now_ms,
         has_input=found is not None,
@@ -62,7 +63,8 @@ def look(ledger: Ledger, id: str, now_ms: int) -> JobDetail:
         sealed_for=ledger.sealed_for(),
         copying_from=ledger.copying_from(),
         running_beside=_running_beside(ledger, job, now_ms) if job.state in (QUEUED, RUNNING) else 0,
-        installed=job.state != QUEUED or _installed(job.effect),
+        installed=installed,
+        lacks_settings=lacks,
     )
     return JobDetail(job, now_ms, found, receipt, ledger.audit(id=id), explain(job, around), ledger.location)
 
@@ -115,12 +117,3 @@ def _last_pause(ledger: Ledger, queue: str, now_ms: int) -> str | None:
     last = pauses[-1]
     by = f"by {last.actor} " if last.actor else ""
     return f"{by}{relative(last.at_ms, now_ms)}" + (f": {last.reason}" if last.reason else "")
-
-
-def _installed(effect: str) -> bool:
-    if effect == DEFAULT_EFFECT:
-        return True  # it ships with the program
-    from ....plugins.manager import Plugins  # pluggy is slow to load, and most jobs do not get here
-
-    with documents_only():
-        return effect in Plugins.load(tolerant=True).effect_names()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from enum import StrEnum
 from typing import Annotated, Optional, TextIO
 
@@ -12,16 +13,18 @@ from ...config import load
 from ...errors import InvalidInput
 from ...ledgers.crash import EXIT_CODE
 from ...ledgers.open import open_ledger
+from ...ledgers.protocol import Ledger
 from ...model.checks import MAX_INT
 from ...model.clock import logical, wall_ms
 from ...model.durations import words
-from ...model.job import Job
+from ...model.job import QUEUED, Job
 from ...model.policy import DEFAULT_LEASE_MS, DEFAULT_MAX_ATTEMPTS
+from ...model.query import JobQuery
 from ...worker.dispatch import CrashHook
 from ...worker.options import DEFAULT_GRACE_S, MAX_DELAY_MS, WorkerOptions
 from ..composition import Effects
 from ..ui import options
-from ..ui.output import documents_only, print_document
+from ..ui.output import documents_only, print_document, warn
 from ..ui.store import store_name
 from .process import default_claimant, run_worker
 
@@ -178,6 +181,8 @@ def worker(
     ):
         chosen = {name: effects.choose(name) for name in effect} if effect else effects.choose_all()
         with open_ledger(store, clock=clock) as ledger:
+            if not effect:
+                _warn_of_waiting(ledger, effects, chosen)
             run_worker(
                 ledger,
                 chosen,
@@ -189,6 +194,16 @@ def worker(
                 clock_name="logical" if logical_ms is not None else "ledger",
                 out=out,
             )
+
+
+def _warn_of_waiting(ledger: Ledger, effects: Effects, served: Collection[str]) -> None:
+    """Warn of jobs that wait for an effect that ships, and lacks settings here; of installed ones all are told."""
+    for name in effects.plugins.effect_names():
+        if name in served or not effects.plugins.ships(name):
+            continue
+        reason = effects.lacks_settings(name)
+        if reason and ledger.jobs(JobQuery(states=[QUEUED], effect=name, limit=1)).jobs:
+            warn(f"jobs wait for the effect {name!r}, which is left out: {reason}")
 
 
 def _one_of(
