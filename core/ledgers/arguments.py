@@ -7,10 +7,13 @@ A float from ``time.time() * 1000`` or a fence as text must be refused where it 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 from ..errors import InvalidInput
 from ..model.checks import check_int, check_strings
 from ..model.receipts import Settlement, check_settlements
+
+Connection = TypeVar("Connection")
 
 
 def check_instant(value: int | None, what: str = "now_ms") -> None:
@@ -23,6 +26,18 @@ def check_fence(value: int) -> None:
     """Refuse what is no whole number; one that never was a fence is refused by the move, as a value."""
     if type(value) is not int:
         raise InvalidInput(f"version must be a whole number, not {value!r:.40}")
+
+
+def check_connection(value: object, kind: type[Connection]) -> Connection:
+    """Return ``value`` if it is a connection of the engine's own driver, and not a framework's wrapper around one."""
+    if isinstance(value, kind):
+        return value
+    found = type(value)
+    raise InvalidInput(
+        f"connection must be a {kind.__module__}.{kind.__name__}, not {found.__module__}.{found.__name__}. From a "
+        "framework give the driver's own connection: Django's is connection.connection, SQLAlchemy's is "
+        "connection.connection.driver_connection"
+    )
 
 
 def check_ids(value: Iterable[str]) -> list[str]:

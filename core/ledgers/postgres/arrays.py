@@ -6,9 +6,8 @@ import struct
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-import psycopg
-from psycopg.abc import AdaptContext, Buffer
-from psycopg.adapt import Dumper
+from psycopg.abc import Buffer
+from psycopg.adapt import AdaptersMap, Dumper
 from psycopg.pq import Format
 
 from ...model.inputs import is_name
@@ -72,9 +71,6 @@ class _ByteaArrayDumper(Dumper):
         return obj
 
 
-def adapt(context: AdaptContext) -> None:
-    """Teach a connection or a cursor to send a ``ByteaArray``."""
-    adapters = context.adapters
-    if adapters is None:
-        raise psycopg.InternalError("this context has no adapters")
+def adapt(adapters: AdaptersMap) -> None:
+    """Teach a map of adapters to send a ``ByteaArray``."""
     adapters.register_dumper(ByteaArray, _ByteaArrayDumper)

@@ -7,15 +7,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
 from ...errors import InvalidInput, LedgerReplaced
+from ..arguments import check_connection
 from ..statements import load
 from .address import Address
+from .cursor import in_pipeline, sync
 from .errors import translate
 from .migrations import check_encoding, make
 from .pool import Pool
@@ -110,16 +112,17 @@ class Database:
                 yield transaction, rows
 
     @contextmanager
-    def join(self, connection: object) -> Iterator[Transaction]:
+    def join(self, connection: Any) -> Iterator[Transaction]:
         """A part of the caller's own transaction in the same database: commit and rollback stay theirs.
 
         Raises:
             InvalidInput: no psycopg connection to this database, or not in a transaction.
         """
-        if not isinstance(connection, psycopg.Connection):
-            raise InvalidInput(f"connection must be a psycopg.Connection, not {type(connection).__name__}")
+        connection = check_connection(connection, psycopg.Connection)
         with self.read() as own:
             identity = meta_of(own.rows("meta")[0]).identity
+        if in_pipeline(connection):
+            sync(connection)  # only then it is known in which state the transaction is
         status = connection.info.transaction_status
         if status == TransactionStatus.INERROR:
             raise InvalidInput("the connection's transaction has failed already: roll it back first")

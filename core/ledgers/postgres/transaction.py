@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import psycopg
-from psycopg.rows import tuple_row
 
 from ..closing import Closing
 from .address import Address
-from .arrays import adapt, askable, text_array
+from .arrays import askable, text_array
+from .cursor import OwnCursor, in_pipeline, sync
 
 Connection: TypeAlias = psycopg.Connection[Any]
 Row: TypeAlias = tuple[Any, ...]
@@ -58,9 +58,7 @@ class Transaction:
         self.ended = False
         """Whether ``last`` has committed it."""
         self._statements = statements
-        # The connection may be the caller's own, with a row factory and adapters of its own.
-        self._cursor = connection.cursor(binary=True, row_factory=tuple_row)
-        adapt(self._cursor)
+        self._cursor = OwnCursor(connection)
 
     @property
     def location(self) -> str:
@@ -99,7 +97,10 @@ class Transaction:
 
     def change(self, name: str, parameters: Parameters = None) -> int:
         """Run a statement that changes rows; how many it did change."""
-        return self.send(name, parameters).rowcount
+        cursor = self.send(name, parameters)
+        if cursor.pgresult is None:  # the caller has begun a pipeline, in which results wait to be asked for
+            sync(self.connection)
+        return cursor.rowcount
 
     def last(self, name: str, parameters: Parameters = None) -> list[Row]:
         """Run a statement and commit, in one round trip; its rows."""
@@ -125,12 +126,22 @@ class Transaction:
     @contextmanager
     def savepoint(self) -> Iterator[None]:
         """All of it or nothing of it, within the transaction."""
-        self.connection.execute("SAVEPOINT fencepost")
+        self._control(b"SAVEPOINT fencepost")
         try:
             yield
         except BaseException:
             with suppress(psycopg.Error):  # the first error is the one to tell
-                self.connection.execute("ROLLBACK TO SAVEPOINT fencepost")
-                self.connection.execute("RELEASE SAVEPOINT fencepost")
+                self._end_aborted_pipeline()
+                self._control(b"ROLLBACK TO SAVEPOINT fencepost")
+                self._control(b"RELEASE SAVEPOINT fencepost")
             raise
-        self.connection.execute("RELEASE SAVEPOINT fencepost")
+        self._control(b"RELEASE SAVEPOINT fencepost")
+
+    def _control(self, statement: bytes) -> None:
+        self._cursor.execute(statement, prepare=False)
+
+    def _end_aborted_pipeline(self) -> None:
+        """After an error a pipeline refuses every statement up to its next synchronisation."""
+        if in_pipeline(self.connection):
+            with suppress(psycopg.Error):  # the refusals of statements that were on their way
+                sync(self.connection)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from ...errors import (
     InvalidInput,
@@ -20,6 +20,7 @@ from ...errors import (
     LedgerReplaced,
 )
 from ...model.clock import Clock
+from ..arguments import check_connection
 from ..file_checks import check_one_name
 from ..names import is_sqlite_name
 from ..sql import transfer
@@ -142,14 +143,13 @@ class Database:
             self._writing.release()
 
     @contextmanager
-    def join(self, connection: object) -> Iterator[Transaction]:
+    def join(self, connection: Any) -> Iterator[Transaction]:
         """A part of the caller's own transaction on the same file: commit and rollback stay theirs.
 
         Raises:
             InvalidInput: not a connection to this file, or not in a transaction.
         """
-        if not isinstance(connection, sqlite3.Connection):
-            raise InvalidInput(f"connection must be a sqlite3.Connection, not {type(connection).__name__}")
+        connection = check_connection(connection, sqlite3.Connection)
         text_factory = connection.text_factory
         connection.text_factory = str
         try:

@@ -30,8 +30,9 @@ class Transaction:
         self.location = location
         self._statements = statements
         self._clock = clock
-        self._cursor = connection.cursor()
-        self._cursor.row_factory = None  # the connection may be the caller's own, with a factory of its own
+        # The connection may be the caller's own, with another class of cursors and a row factory.
+        self._cursor = sqlite3.Cursor(connection)
+        self._cursor.row_factory = None
 
     @property
     def now_ms(self) -> int:
@@ -78,13 +79,13 @@ class Transaction:
         On an error the change is rolled back and the savepoint released. Where the engine has already ended the
         whole transaction, there is neither; the error that did it is the one that comes out.
         """
-        self.connection.execute("SAVEPOINT fencepost")
+        self._cursor.execute("SAVEPOINT fencepost")
         try:
             yield
         except BaseException:
             if self.connection.in_transaction:
                 with suppress(sqlite3.Error):  # the first error is the one to tell
-                    self.connection.execute("ROLLBACK TO fencepost")
-                    self.connection.execute("RELEASE fencepost")
+                    self._cursor.execute("ROLLBACK TO fencepost")
+                    self._cursor.execute("RELEASE fencepost")
             raise
-        self.connection.execute("RELEASE fencepost")
+        self._cursor.execute("RELEASE fencepost")

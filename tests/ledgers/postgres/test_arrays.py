@@ -22,7 +22,7 @@ AWKWARD = ["", "null", "NULL", "a", '"', "\\", '\\"', "{}", "a,b", " a ", "'", "
 def cursor(postgres_url: str) -> Iterator[psycopg.Cursor[Any]]:
     with psycopg.connect(postgres_url) as connection:
         cursor = connection.cursor(binary=True)
-        adapt(cursor)
+        adapt(cursor.adapters)
         yield cursor
 
 

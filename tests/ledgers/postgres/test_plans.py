@@ -153,7 +153,7 @@ class Plans:
         """Run it, and undo what it did."""
         self._told.clear()
         cursor = self._connection.cursor()
-        adapt(cursor)
+        adapt(cursor.adapters)
         with self._connection.transaction(force_rollback=True):
             cursor.execute(statement, parameters, prepare=False)
             cursor.execute("SELECT")  # a statement's end is told when the next one comes

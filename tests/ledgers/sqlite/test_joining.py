@@ -119,7 +119,7 @@ def test_a_connection_to_another_file_is_refused(ledger: SqliteLedger, tmp_path:
 
 
 def test_what_is_no_connection_is_refused(ledger: SqliteLedger) -> None:
-    with pytest.raises(InvalidInput, match=r"sqlite3\.Connection, not str"):
+    with pytest.raises(InvalidInput, match=r"sqlite3\.Connection, not builtins\.str"):
         ledger.enqueue([NewJob("a", "text")], connection="jobs.db")
 
 
