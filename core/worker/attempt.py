@@ -15,8 +15,7 @@ import re
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
-from time import monotonic
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from ..errors import (
     FencepostError,
@@ -36,8 +35,8 @@ from ..model.inputs import Input
 from ..model.job import DEFAULT_EFFECT, Job
 from ..model.receipts import Receipt, conflict, own_outcome
 from ..model.texts import storable
+from .lease import Lease
 
-RETRY_S: Final = 0.2
 MAX_FRAMES: Final = 12
 """How much of a traceback an error keeps: the innermost frames, where the effect is."""
 _OURS: Final = re.compile(r"(fencepost\.(core|plugins)|pluggy)(\.|$)")
@@ -91,65 +90,35 @@ Verdict: TypeAlias = Finished | Failed | Rejected | Held | Broken | Lost
 
 
 class Attempt:
-    """A claimed job in the hands of a worker. Instants are ``time.monotonic()`` seconds."""
+    """A claimed job in the hands of a worker: owned by the dispatcher until a slot takes it, and again after that."""
 
-    __slots__ = (
-        "begun",
-        "deadline",
-        "effect",
-        "input",
-        "job",
-        "lease_s",
-        "lost",
-        "next_beat",
-        "request",
-        "started",
-        "stored",
-    )
+    __slots__ = ("begun", "effect", "input", "job", "lease", "request", "started", "stored")
 
-    def __init__(self, job: Job, effect: Effect, *, lease_s: float, claim_sent: float) -> None:
+    def __init__(self, job: Job, effect: Effect, lease: Lease) -> None:
         self.job = job
         self.effect = effect
-        self.lease_s = lease_s
-        # From before the claim was sent: by this clock the lease never seems longer than it is.
-        self.deadline = claim_sent + lease_s
-        self.next_beat = claim_sent + lease_s / 3
+        self.lease = lease
         self.started = 0.0
+        """The ``time.monotonic()`` second at which a slot took it."""
         self.input: Input | None = None
         self.stored: Receipt | None = None
         self.request: EffectRequest | None = None
-        self.lost = False
         self.begun = False
-
-    def lose(self) -> None:
-        """The lease is gone, or given up: tell the effect."""
-        self.lost = True
-        if self.request is not None:
-            self.request.lose()
-
-    @property
-    def retry_s(self) -> float:
-        """How soon a heartbeat that did not reach the ledger is sent again."""
-        return min(RETRY_S, self.lease_s / 10)
-
-    def has_waited(self, of_lease: float) -> bool:
-        """Whether such a part of the lease has gone by since the claim was sent or last renewed."""
-        return monotonic() >= self.deadline - (1 - of_lease) * self.lease_s
-
-    def extended(self, sent: float) -> None:
-        """The lease was renewed by a heartbeat that was sent at ``sent``."""
-        self.deadline = sent + self.lease_s
-        self.next_beat = sent + self.lease_s / 3
-        if self.request is not None:
-            self.request.deadline = self.deadline
+        """Whether the start of a ``once`` effect is recorded."""
 
 
-def perform(attempt: Attempt, renew: Renew) -> Verdict:
-    """Make the attempt.
+class Leases(Protocol):
+    """How ``perform`` reaches the ledger about a lease."""
 
-    ``renew(attempt)`` extends its lease and raises LeaseLost where that is refused; ``renew.begin(attempt)``
-    records the start of a ``once`` effect.
-    """
+    def renew(self, lease: Lease) -> None:
+        """Extend the lease; raises LeaseLost where that is refused."""
+
+    def begin(self, lease: Lease) -> None:
+        """Record the start of a ``once`` effect; raises LeaseLost where that is refused."""
+
+
+def perform(attempt: Attempt, leases: Leases) -> Verdict:
+    """Make the attempt, and return which move the worker is to ask for."""
     job, effect, found = attempt.job, attempt.effect, attempt.input
     assert found is not None, "the input is read before the attempt is made"
     if attempt.stored is not None:
@@ -161,7 +130,7 @@ def perform(attempt: Attempt, renew: Renew) -> Verdict:
             return Finished(receipt_of(job, found.sha256, effect, effect.outcome(found.text)), reused=False)
         assert attempt.request is not None, "an acting effect is asked with a request"
         if delivery != "local":
-            renew(attempt)
+            leases.renew(attempt.lease)
         if delivery == "probed" and job.version > 1:
             asking = True
             answer = effect.reconcile(attempt.request)
@@ -173,12 +142,12 @@ def perform(attempt: Attempt, renew: Renew) -> Verdict:
             if isinstance(answer, Unknown):
                 return Failed(f"outcome unknown: {answer.reason}", unknown=True)
         if delivery == "once":
-            renew.begin(attempt)
+            leases.begin(attempt.lease)
             attempt.begun = True
         outcome = effect.apply(attempt.request)
         return Finished(receipt_of(job, attempt.request.input_sha256, effect, outcome), reused=False)
     except LeaseLost:
-        attempt.lose()
+        attempt.lease.lose()
         return Lost()
     except Retry as signal:
         return Failed(describe(signal), after_s=signal.after_s, unknown=asking)
@@ -191,18 +160,6 @@ def perform(attempt: Attempt, renew: Renew) -> Verdict:
         if attempt.begun:
             return Held(f"outcome unknown: {describe(error)}")
         return Failed(describe(error), unknown=asking)
-
-
-class Renew:
-    """How ``perform`` reaches the ledger; the worker has the only implementation."""
-
-    def __call__(self, attempt: Attempt) -> None:
-        """Extend the lease; raises LeaseLost where that is refused."""
-        raise NotImplementedError
-
-    def begin(self, attempt: Attempt) -> None:
-        """Record the start; raises LeaseLost where that is refused."""
-        raise NotImplementedError
 
 
 def receipt_of(job: Job, digest: str, effect: Effect, outcome: Mapping[str, JSON]) -> Receipt:

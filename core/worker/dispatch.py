@@ -1,61 +1,43 @@
-"""A turn: settle what has finished and claim what comes next, in one commit where that can be."""
+"""The dispatcher: the one thread that talks to the ledger about jobs.
+
+It settles what the slots have finished and claims what comes next, in one commit where that can be, and hands the
+claimed jobs to the slots. All of its state is its own: other threads reach it through ``Work``, ``LedgerWatch`` and
+the flag that stops the worker, and wake it where it sleeps, which is in ``_sleep`` alone.
+"""
 
 from __future__ import annotations
 
 import logging
-import random
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from time import monotonic
-from typing import TypeAlias
+from typing import Final
 
-from ..errors import (
-    FencepostError,
-    LeaseLost,
-    LedgerBusy,
-    LedgerCorrupt,
-    LedgerError,
-    LedgerFailed,
-)
+from ..errors import FencepostError, LedgerBusy, LedgerError, LedgerFailed
 from ..ledgers.protocol import Ledger
 from ..model.effect import Effect
-from ..model.events import Event, Observers
-from ..model.job import (
-    COMPLETED,
-    DEAD,
-    HELD,
-    QUEUED,
-    ClaimRequest,
-    Job,
-    lease_of,
-    limit_of,
-)
-from ..model.policy import backoff_ms
+from ..model.events import Observers
+from ..model.job import QUEUED, ClaimRequest, Job, lease_of
 from ..model.query import JobQuery
-from ..model.receipts import Settled, Settlement
-from .attempt import (
-    Attempt,
-    Broken,
-    Failed,
-    Finished,
-    Held,
-    Lost,
-    Rejected,
-    Verdict,
-    examine,
-)
+from .attempt import Attempt, Finished
+from .claims import Claims
+from .heartbeat import GONE, Heartbeats
+from .lease import NEVER, Lease
 from .options import WorkerOptions
-from .prefetch import Pace
+from .prefetch import Pace, outage_nap_s
+from .settle import CrashHook, Settler
+from .slots import Slots, read
+from .watch import POLL_S, LedgerWatch
+from .work import Finish, Work
 
 _log = logging.getLogger("fencepost.worker")
 
-Finish: TypeAlias = tuple[Attempt, Verdict, float]
-"""An attempt, what came of it, and how many seconds it took."""
-CrashHook: TypeAlias = Callable[[str, Job], None]
-"""Told ``claim`` and ``effect`` with the job, at the two instants that ``--crash-after`` names."""
+UNSTARTED_PART: Final = 1 / 3
+"""A claimed job that no slot has taken after this part of its lease is handed back."""
 
 
-class Turns:
-    """Turns what finished attempts say into moves, and tells what became of them. Not for two threads at once."""
+class Dispatcher:
+    """Runs in the thread that called ``Worker.run``, which owns every field here."""
 
     def __init__(
         self,
@@ -63,105 +45,303 @@ class Turns:
         effects: Mapping[str, Effect],
         options: WorkerOptions,
         *,
-        pace: Pace,
-        tell: Callable[[Event], None],
+        work: Work,
+        slots: Slots,
+        settler: Settler,
+        heartbeats: Heartbeats,
+        watch: LedgerWatch,
         observers: Observers,
         crash: CrashHook | None,
+        stopping: Callable[[], bool],
+        stop: Callable[[], None],
+        healthy: Callable[[], None],
     ) -> None:
         self._ledger = ledger
         self._effects = effects
         self._options = options
-        self._pace = pace
-        self._tell = tell
+        self._work = work
+        self._slots = slots
+        self._settler = settler
+        self._heartbeats = heartbeats
+        self._watch = watch
         self._observers = observers
         self._crash = crash
-        self._fresh: tuple[str, int] | None = None
-        """The attempt whose receipt was published ahead of its settling, so that a crash could come between."""
-        self._queues: list[str] = list(options.queues or ())
-        self._left = options.max_jobs
-        self.outstanding = 0
-        """Claimed jobs that have not been settled or handed back."""
-        self.looked = False
-        """Whether the last turn got to claiming; it does not where a completion was refused."""
-        self.over = False
-        """A bounded worker is through: its bound is reached, or nothing is ready."""
-        self.fault: FencepostError | None = None
-        """What a bounded worker must end with."""
+        self._stopping = stopping
+        self._stop = stop
+        self._healthy = healthy
+        self._pace = Pace(options, one_at_a_time=crash is not None)
+        self._claims = Claims(options, effects)
+        self._unsettled: list[Finish] = []
+        """Taken from the slots, and not yet moved in the ledger."""
+        self._dry = False
+        """The last claim found nothing: there is no other one before the watch says that it could find something."""
+        self._awaits_watch = False
+        self._hand_back_at = NEVER
+        """When the first job that was given to the slots may have waited too long."""
+        self._give_up_at = NEVER
+        """When the grace of a stop is over."""
+        self._looked_for_others = False
+        self.idle_since: float | None = None
+        """Since when there has been nothing to do; None while there is."""
+        self.outages = 0
+        """How often in a row the ledger could not be used."""
+        self._resume_at = 0.0
+        """When the ledger is tried again after an outage."""
 
-    @property
-    def may_claim(self) -> bool:
-        """Whether the bound lets another attempt be made."""
-        return not self.over and self._left != 0 and self.fault is None
-
-    def take(self, batch: list[Finish], *, claim: bool, waiting: int) -> list[Attempt]:
-        """Move every job of ``batch``, and claim. What was moved is taken out of ``batch``.
+    def run(self) -> None:
+        """Work until the bound is reached, or until the worker is stopped and what runs is over.
 
         Raises:
-            LedgerError: the ledger failed; what is left in ``batch`` was not moved for certain.
+            LedgerError: the ledger cannot be used (a following worker waits for it, where that can help).
         """
-        self._pace.took([took_s for _, _, took_s in batch])
-        self._move_unfinished(batch)
-        settlements = self._settlements(batch)
-        sent = monotonic()
-        request = self._request(waiting, self.outstanding - len(batch)) if claim else None
-        if request is not None:
-            settled, jobs = self._ledger.settle_and_claim(settlements, request, now_ms=self._options.now_ms)
+        try:
+            while not self._is_over():
+                self._step()
+            self._leave_running()
+        except BaseException:
+            self._wind_down()
+            raise
+
+    def _step(self) -> None:
+        if self._stopping():
+            if self._give_up_at == NEVER:
+                self._give_up_at = monotonic() + self._options.grace_s
+                self._hand_back(after_part=0.0)
         else:
-            settled, jobs = self._ledger.settle(settlements, now_ms=self._options.now_ms), []
-        self.outstanding += len(jobs) - len(batch)
-        for (attempt, verdict, _), answer in zip(batch, settled, strict=True):
-            self._settled(attempt, verdict, answer)
-        batch.clear()
-        self.looked = request is not None and all(answer.completed for answer in settled)
-        if request is not None and self.looked and self.fault is None:
-            jobs += self._other_queues(request, request.limit - len(jobs))
-            self._count(len(jobs))
-        elif self._left == 0 and self.outstanding == 0:
-            self.over = True
+            if not self._options.bounded and monotonic() >= self._hand_back_at:
+                self._hand_back(after_part=UNSTARTED_PART)
+            self._heed_watch()
+            self._stop_if_idle()
+        if self._is_due():
+            self._exchange()
+        elif self._options.inline and (attempt := self._work.next()) is not None:
+            self._slots.make(attempt)
+        else:
+            self._sleep()
+
+    @property
+    def fault(self) -> FencepostError | None:
+        """What a bounded worker must end with, because of what became of a job."""
+        return self._settler.fault
+
+    # -- what there is to do --
+
+    @property
+    def _finished(self) -> int:
+        return len(self._unsettled) + self._work.finished
+
+    @property
+    def _has_idle_slot(self) -> bool:
+        """Whether a slot has nothing to make: what it finished is settled at once, and it needs another job."""
+        return self._work.ready == 0 and self._claims.outstanding - self._finished < self._options.concurrency
+
+    def _room(self) -> int:
+        """How many jobs to claim now: for idle slots, or ahead where few are left that nobody has started."""
+        if self._stopping() or self._settler.fault is not None:
+            return 0
+        ready = self._work.ready
+        if not self._has_idle_slot and not (ready and self._pace.low(ready)):
+            return 0
+        return self._pace.room(waiting=ready, outstanding=self._claims.outstanding - self._finished)
+
+    def _is_due(self) -> bool:
+        """Whether to exchange with the ledger now."""
+        if monotonic() < self._resume_at:
+            return False
+        if not self._dry and not self._claims.used_up and self._room() > 0:
+            return True
+        if not self._finished:
+            return False
+        return self._stopping() or self._has_idle_slot or monotonic() >= self._flush_at()
+
+    def _flush_at(self) -> float:
+        """Until when the first attempt that is over waits for others to be settled with."""
+        first = self._unsettled[0] if self._unsettled else self._work.first_finished()
+        return NEVER if first is None else first.at + self._pace.flush_s
+
+    def _is_over(self) -> bool:
+        if monotonic() >= self._give_up_at:
+            return True
+        if self._claims.outstanding > 0:
+            return False
+        return self._stopping() or (self._options.bounded and (self._dry or self._claims.used_up))
+
+    def _stop_if_idle(self) -> None:
+        idle_exit_s = self._options.idle_exit_s
+        if idle_exit_s is None or self.idle_since is None or monotonic() - self.idle_since < idle_exit_s:
+            return
+        _log.info("nothing to do for %g s: the worker stops", idle_exit_s)
+        self._stop()
+
+    # -- sleeping --
+
+    def _sleep(self) -> None:
+        """Wait until there may be something to do: the only place where this thread waits for others."""
+        work = self._work
+        ready = work.ready
+        work.wake_at_finish = ready == 0 or self._finished == 0
+        work.wake_at_ready = 0 if self._dry or self._claims.used_up else self._pace.low_mark
+        if not self._is_due():  # once more, now that whoever changes it wakes this thread
+            work.wake.wait(max(0.0, self._next_instant() - monotonic()))
+        work.wake_at_finish = False
+        work.wake_at_ready = -1
+
+    def _next_instant(self) -> float:
+        """When there may be something to do although nobody wakes this thread."""
+        instant = min(monotonic() + POLL_S, self._give_up_at)
+        if self._finished:
+            instant = min(instant, self._flush_at())
+        if not self._options.bounded and self._work.ready:
+            instant = min(instant, self._hand_back_at)
+        if self._options.idle_exit_s is not None and self.idle_since is not None:
+            instant = min(instant, self.idle_since + self._options.idle_exit_s)
+        # What the ledger keeps from being done is not due before the ledger is tried again.
+        return max(instant, min(self._resume_at, self._give_up_at)) if self.outages else instant
+
+    def _heed_watch(self) -> None:
+        if not self._awaits_watch or self._watch.watching:
+            return
+        self._awaits_watch = False
+        self._dry = False
+        if self._watch.error is not None:
+            self._outage(self._watch.error)
+
+    # -- the exchange with the ledger --
+
+    def _exchange(self) -> None:
+        """Settle what is over and claim what comes next; an outage leaves all as it was."""
+        drained = self._work.drain()
+        self._unsettled += drained
+        self._pace.took([finish.at - finish.attempt.started for finish in drained])
+        began = monotonic()
+        try:
+            attempts = self._settle_and_claim()
+        except (LedgerBusy, LedgerFailed) as error:
+            self._outage(error)
+            return
+        if self.outages:
+            _log.info("the ledger is back after %d tries", self.outages)
+            self.outages = 0
+        self._pace.exchanged(monotonic() - began)
+        self._healthy()
+        if self._settler.fault is not None:
+            self._stop()
+        self._admit(attempts)
+        if self._dry and not self._awaits_watch and not self._is_over():
+            self._awaits_watch = True
+            self._watch.begin()
+        self._note_idle(busy=not self._dry or self._claims.outstanding > 0)
+
+    def _settle_and_claim(self) -> list[Attempt]:
+        """Move every job of ``_unsettled``, and claim.
+
+        Raises:
+            LedgerError: the ledger failed; what is left in ``_unsettled`` was not moved for certain.
+        """
+        claims, now_ms = self._claims, self._options.now_ms
+        for finish in [finish for finish in self._unsettled if not isinstance(finish.verdict, Finished)]:
+            self._settler.move(finish.attempt, finish.verdict)
+            self._unsettled.remove(finish)
+            claims.outstanding -= 1
+        settlements = self._settler.settlements(self._unsettled)
+        sent = monotonic()
+        request = claims.request(self._room())
+        if request is not None:
+            settled, jobs = self._ledger.settle_and_claim(settlements, request, now_ms=now_ms)
+        else:
+            settled, jobs = self._ledger.settle(settlements, now_ms=now_ms) if settlements else [], []
+        done, self._unsettled = self._unsettled, []
+        claims.outstanding -= len(done)
+        claims.claimed(len(jobs))
+        self._settler.settled(done, settled)
+        if request is not None:
+            looked = all(answer.completed for answer in settled)
+            if looked and self._settler.fault is None:
+                jobs += self._claim_from_others(request, len(jobs))
+            self._dry = looked and not jobs
         return [self._attempt(job, sent) for job in jobs]
 
-    def release(self, attempts: list[Attempt]) -> None:
-        """Hand back claimed jobs that were not started; at the first error the rest is left to lapse."""
-        self.outstanding -= len(attempts)
-        if self._left is not None:
-            self._left += len(attempts)
-        for done, attempt in enumerate(attempts):
+    def _claim_from_others(self, first: ClaimRequest, found: int) -> list[Job]:
+        """Claim from the queues whose turn it is not, as far as the first one left room."""
+        jobs: list[Job] = []
+        for request in self._claims.others(first):
+            if found + len(jobs) >= first.limit:
+                break
+            request = replace(request, limit=first.limit - found - len(jobs))
+            try:
+                jobs += self._ledger.settle_and_claim([], request, now_ms=self._options.now_ms)[1]
+            except (LedgerBusy, LedgerFailed) as error:
+                # What the other queues gave is claimed and must be worked on; the next exchange meets the error again.
+                _log.debug("the other queues are claimed from by the next exchange: %s", error)
+                break
+        self._claims.claimed(len(jobs))
+        return jobs
+
+    def _attempt(self, job: Job, sent: float) -> Attempt:
+        lease = Lease(job, length_s=lease_of(job, self._options.lease_ms) / 1_000, claim_sent=sent)
+        if (instant := lease.instant_of(UNSTARTED_PART)) < self._hand_back_at:
+            self._hand_back_at = instant
+        self._observers.job_claimed(job)
+        if self._crash is not None:
+            self._crash("claim", job)
+        return Attempt(job, self._effects[job.effect], lease)
+
+    def _admit(self, attempts: list[Attempt]) -> None:
+        """Read what the claimed jobs need, and let the slots have them."""
+        if attempts and not self._options.delay_ms:
+            try:
+                read(self._ledger, attempts)
+            except LedgerError as error:
+                _log.debug("%d claimed jobs are read one by one, by their slots: %s", len(attempts), error)
+        self._work.add(attempts)
+
+    def _hand_back(self, *, after_part: float) -> None:
+        """Release the claimed jobs that no slot has taken and that have waited this part of their lease.
+
+        Their attempts are not counted. Where the ledger cannot be reached, the leases of the rest lapse by themselves.
+        """
+        late: list[Attempt] = []
+        waiting: list[Attempt] = []
+        for attempt in self._work.take_back():
+            (late if attempt.lease.has_passed(after_part) else waiting).append(attempt)
+        self._work.add(waiting)
+        self._hand_back_at = min(
+            (attempt.lease.instant_of(UNSTARTED_PART) for attempt in waiting), default=NEVER
+        )
+        self._claims.handed_back(len(late))
+        for done, attempt in enumerate(late):
             job = attempt.job
             try:
                 self._ledger.release(job.id, job.version, now_ms=self._options.now_ms)
             except LedgerError as error:
                 # Each of the rest would wait for the ledger as long again.
                 _log.warning(
-                    "%d jobs could not be handed back, their leases will lapse: %s",
-                    len(attempts) - done,
-                    error,
+                    "%d jobs could not be handed back, their leases will lapse: %s", len(late) - done, error
                 )
                 return
 
-    # -- reading --
+    # -- outages, idleness, the end --
 
-    def load(self, claimed: list[Attempt]) -> None:
-        """Read inputs and receipts at once; where that fails, the slots read for themselves and say why."""
-        try:
-            self.read(claimed)
-        except LedgerError as error:
-            _log.debug("%d claimed jobs are read one by one: %s", len(claimed), error)
+    def _outage(self, error: LedgerError) -> None:
+        """The ledger cannot be used now: a following worker says so once, and tries again after a growing nap."""
+        if self._options.bounded or isinstance(error, GONE):
+            raise error
+        self.idle_since = None  # there may be work that cannot be seen now
+        if not self.outages:
+            _log.error("the ledger cannot be used; claiming nothing until it can: %s", error)
+        self.outages += 1
+        self._resume_at = monotonic() + outage_nap_s(self.outages)
 
-    def read(self, claimed: list[Attempt]) -> None:
-        """Read the inputs and receipts of claimed jobs.
+    def _note_idle(self, *, busy: bool) -> None:
+        if busy:
+            self.idle_since = None
+        elif self.idle_since is None:
+            self.idle_since = monotonic()
+            if not self._looked_for_others:
+                self._looked_for_others = True
+                self._report_others()
 
-        Raises:
-            LedgerError: one of them cannot be read; nothing was set.
-        """
-        ids = [attempt.job.id for attempt in claimed]
-        inputs, receipts = self._ledger.read_inputs(ids), self._ledger.receipts(ids)
-        if missing := [id for id in ids if id not in inputs]:
-            raise LedgerCorrupt(f"{self._ledger.location}: the job {missing[0]!r} has no input")
-        for attempt in claimed:
-            attempt.stored = receipts.get(attempt.job.id)
-            attempt.input = inputs[attempt.job.id]
-
-    def report_others(self) -> None:
+    def _report_others(self) -> None:
         """Say once which queued jobs this worker leaves, because it has not loaded their effects."""
         try:
             page = self._ledger.jobs(JobQuery(states=(QUEUED,), limit=1_000))
@@ -172,196 +352,25 @@ class Turns:
         if others:
             _log.warning("jobs stay queued whose effects this worker has not loaded: %s", ", ".join(others))
 
-    # -- claiming --
+    def _leave_running(self) -> None:
+        """At the end of the grace: let the leases of what still runs lapse, and settle what has finished."""
+        for lease in self._heartbeats.running():
+            self._heartbeats.give_up(lease)
+            _log.warning("%s: still running after the grace; its lease will lapse", lease.job.id)
+        if self._finished:
+            self._exchange()
 
-    def _request(self, waiting: int, outstanding: int) -> ClaimRequest | None:
-        room = self._pace.room(waiting=waiting, outstanding=outstanding)
-        if self._left is not None:
-            room = min(room, self._left)
-        if room < 1 or not self.may_claim:
-            return None
-        queues: tuple[str, ...] | None = None
-        if self._queues:
-            # One queue at a time, each first in its turn: a full one never starves the others.
-            self._queues.append(self._queues.pop(0))
-            queues = (self._queues[-1],)
-        return self._claim_request(room, queues)
-
-    def _claim_request(self, limit: int, queues: tuple[str, ...] | None) -> ClaimRequest:
-        return ClaimRequest(
-            claimant=self._options.claimant,
-            lease_ms=self._options.lease_ms,
-            max_attempts=self._options.max_attempts,
-            limit=limit,
-            queues=queues,
-            effects=tuple(self._effects),
-        )
-
-    def _other_queues(self, first: ClaimRequest, room: int) -> list[Job]:
-        found: list[Job] = []
-        for queue in self._queues[:-1] if first.queues else ():
-            if room - len(found) < 1:
-                break
-            request = self._claim_request(room - len(found), (queue,))
-            try:
-                found += self._ledger.settle_and_claim([], request, now_ms=self._options.now_ms)[1]
-            except (LedgerBusy, LedgerFailed) as error:
-                # What the other queues gave is claimed and must be worked on; the next turn meets the error again.
-                _log.debug("the queue %r is claimed from by the next turn: %s", queue, error)
-                break
-        self.outstanding += len(found)
-        return found
-
-    def _count(self, claimed: int) -> None:
-        if self._left is None:
+    def _wind_down(self) -> None:
+        """After an error: hand back what has not started, let what runs finish, and try once to settle it."""
+        self._hand_back(after_part=0.0)
+        over_at = monotonic() + self._options.grace_s
+        self._work.wake_at_finish = True
+        while self._claims.outstanding > self._finished and (left_s := over_at - monotonic()) > 0:
+            self._work.wake.wait(left_s)
+        self._unsettled += self._work.drain()
+        if not self._unsettled:
             return
-        self._left -= claimed
-        if self.outstanding == 0:
-            self.over = True
-
-    def _attempt(self, job: Job, sent: float) -> Attempt:
-        lease_s = lease_of(job, self._options.lease_ms) / 1_000
-        attempt = Attempt(job, self._effects[job.effect], lease_s=lease_s, claim_sent=sent)
-        self._observers.job_claimed(job)
-        if self._crash is not None:
-            self._crash("claim", job)
-        return attempt
-
-    # -- settling --
-
-    def _settlements(self, batch: list[Finish]) -> list[Settlement]:
-        settlements = [
-            Settlement(attempt.job.id, attempt.job.version, verdict.receipt)
-            for attempt, verdict, _ in batch
-            if isinstance(verdict, Finished)
-        ]
-        if self._crash is not None:
-            for attempt, verdict, _ in batch:
-                if isinstance(verdict, Finished):
-                    if not self._ledger.publish(verdict.receipt).reused:
-                        self._fresh = (attempt.job.id, attempt.job.version)
-                    self._crash("effect", attempt.job)
-        return settlements
-
-    def _settled(self, attempt: Attempt, verdict: Verdict, answer: Settled) -> None:
-        assert isinstance(verdict, Finished), "only finished attempts are settled"
-        job = attempt.job
         try:
-            if answer.conflict:
-                self._contested(attempt)
-            elif answer.completed or self._was_mine(job):
-                adopted = answer.reused and not attempt.effect.pure and self._fresh != (job.id, job.version)
-                self._completed(job, verdict, verdict.reused or adopted)
-            else:
-                self._lost(job)
+            self._settle_and_claim()
         except LedgerError as error:
-            # The commit is made; only the second look failed. Not to report success is the safe side.
-            _log.warning("%s: what became of it could not be read: %s", job.id, error)
-            self._lost(job)
-
-    def _completed(self, job: Job, verdict: Finished, reused: bool) -> None:
-        self._tell(Event(job.id, job.version, COMPLETED, reused))
-        self._observers.job_completed(job, verdict.receipt, reused)
-
-    def _contested(self, attempt: Attempt) -> None:
-        """Another receipt was there first: an acting effect's is adopted, anything else is a broken promise."""
-        job = attempt.job
-        stored = self._ledger.receipts([job.id])[job.id]
-        assert attempt.input is not None, "a finished attempt has its input"
-        verdict = examine(job, attempt.input, stored, attempt.effect)
-        if not isinstance(verdict, Finished):
-            self._moved(attempt, verdict)
-        elif self._ledger.complete(job.id, job.version, now_ms=self._options.now_ms) or self._was_mine(job):
-            self._completed(job, verdict, reused=True)
-        else:
-            self._lost(job)
-
-    def _was_mine(self, job: Job) -> bool:
-        """Whether this very claim completed the job, in a commit whose answer was lost.
-
-        Only the holder of a version completes under it, so a completed job of that version was this claim's.
-        """
-        found = self._ledger.get_job(job.id)
-        return found is not None and found.state == COMPLETED and found.version == job.version
-
-    # -- all other moves --
-
-    def _move_unfinished(self, batch: list[Finish]) -> None:
-        for finish in [finish for finish in batch if not isinstance(finish[1], Finished)]:
-            attempt, verdict, _ = finish
-            self._moved(attempt, verdict)
-            batch.remove(finish)
-            self.outstanding -= 1
-
-    def _moved(self, attempt: Attempt, verdict: Verdict) -> None:
-        job, options = attempt.job, self._options
-        if isinstance(verdict, Lost):
-            self._lost(job)
-        elif isinstance(verdict, Rejected):
-            moved = self._ledger.fail(job.id, job.version, error=verdict.error, now_ms=options.now_ms)
-            self._tell_moved(job, moved, DEAD, verdict.error)
-        elif isinstance(verdict, Held):
-            self._park(job, verdict.error)
-        elif isinstance(verdict, Failed):
-            self._retry(job, verdict)
-        elif isinstance(verdict, Broken):
-            self._broken(job, verdict.error)
-
-    def _retry(self, job: Job, verdict: Failed) -> None:
-        last = job.attempts >= limit_of(job, self._options.max_attempts)
-        if last and verdict.unknown:
-            self._park(job, verdict.error)
-            return
-        if verdict.after_s is None:
-            delay_ms = backoff_ms(job.attempts, job.stamps.backoff_base_ms, random.uniform)
-        else:
-            delay_ms = round(max(0.0, verdict.after_s) * 1_000)
-        now_ms = self._ledger.now_ms() if self._options.now_ms is None else self._options.now_ms
-        run_at_ms = now_ms + delay_ms
-        moved = self._ledger.retry(
-            job.id,
-            job.version,
-            run_at_ms=run_at_ms,
-            error=verdict.error,
-            max_attempts=self._options.max_attempts,
-            now_ms=self._options.now_ms,
-        )
-        self._tell_moved(job, moved, DEAD if last else QUEUED, verdict.error, run_at_ms)
-
-    def _park(self, job: Job, error: str) -> None:
-        moved = self._ledger.hold(job.id, job.version, error=error, now_ms=self._options.now_ms)
-        self._tell_moved(job, moved, HELD, error)
-
-    def _broken(self, job: Job, error: FencepostError) -> None:
-        if self._options.bounded:
-            self.fault = self.fault or error
-        else:
-            _log.error("%s: a promise is broken, the job is held: %s", job.id, error)
-            self._park(job, f"{type(error).__name__}: {error}")
-
-    def _tell_moved(
-        self, job: Job, moved: bool, state: str, error: str, run_at_ms: int | None = None
-    ) -> None:
-        if not moved:
-            self._lost(job)
-        elif state == QUEUED:
-            self._tell(Event(job.id, job.version, QUEUED, error=error))
-            self._observers.job_retried(job, error, run_at_ms)
-        elif state == DEAD:
-            self._tell(Event(job.id, job.version, DEAD, error=error))
-            self._observers.job_dead(job, error)
-        else:
-            self._tell(Event(job.id, job.version, HELD, error=error))
-            self._observers.job_held(job, error)
-
-    def _lost(self, job: Job) -> None:
-        message = (
-            f"the lease of job {job.id!r} was lost: its claim {job.version} no longer holds, so nothing is "
-            "reported as done; a receipt that was published stays, and the next worker reuses it"
-        )
-        self._observers.job_lost(job)
-        if self._options.bounded:
-            self.fault = self.fault or LeaseLost(message)
-        else:
-            _log.warning("%s", message)
-            self._tell(Event(job.id, job.version, "lost", error=message))
+            _log.warning("%d finished attempts could not be settled: %s", len(self._unsettled), error)

@@ -62,3 +62,8 @@ class WorkerOptions:
     def bounded(self) -> bool:
         """Whether the worker ends by itself."""
         return self.max_jobs is not None
+
+    @property
+    def inline(self) -> bool:
+        """Whether the thread that runs the worker makes the attempts itself: bounded, and one at a time."""
+        return self.bounded and self.concurrency == 1

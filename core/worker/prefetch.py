@@ -33,16 +33,14 @@ class Pace:
     def __init__(self, options: WorkerOptions, *, one_at_a_time: bool) -> None:
         self._slots = 1 if one_at_a_time else options.concurrency
         self._ahead = not (options.bounded or one_at_a_time or options.delay_ms)
-        self.early = self._ahead and self._slots > 1
-        """Whether to claim while there is still something to start: other slots work on meanwhile."""
         self._horizon_s = min(PREFETCH_S, options.lease_ms / 8_000)
         self._mean_s: float | None = None
         self._target = self._slots
         self.flush_s = MIN_FLUSH_S
         """How long a finished attempt waits for others to be settled with."""
 
-    def turned(self, duration_s: float) -> None:
-        """Learn from a turn that has ended."""
+    def exchanged(self, duration_s: float) -> None:
+        """Learn from an exchange with the ledger that has ended."""
         self.flush_s = min(max(MIN_FLUSH_S, 2 * duration_s), MAX_FLUSH_S)
 
     def took(self, durations_s: list[float]) -> None:
@@ -55,9 +53,14 @@ class Pace:
         # Doubling at most: one quick job does not promise a thousand.
         self._target = max(self._slots, min(likely, 2 * self._target, MAX_PREFETCH))
 
+    @property
+    def low_mark(self) -> int:
+        """How few claimed jobs may be left to start before it is time to claim more."""
+        return self._target // 2 if self._ahead else 0
+
     def low(self, waiting: int) -> bool:
         """Whether it is time to claim more, with so many claimed jobs that have not been started."""
-        return not self._ahead or waiting <= self._target // 2
+        return not self._ahead or waiting <= self.low_mark
 
     def room(self, *, waiting: int, outstanding: int) -> int:
         """How many jobs to claim now; ``waiting`` of ``outstanding`` claimed ones have not been started."""

@@ -72,5 +72,5 @@ def test_more_is_claimed_when_half_is_gone() -> None:
 def test_what_has_finished_waits_twice_as_long_as_a_turn_takes(turn_s: float, flush_s: float) -> None:
     told = pace()
     assert told.flush_s == MIN_FLUSH_S
-    told.turned(turn_s)
+    told.exchanged(turn_s)
     assert told.flush_s == flush_s

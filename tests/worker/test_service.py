@@ -27,8 +27,8 @@ from fencepost.core import (
 )
 from fencepost.core.errors import Reject, Retry
 from fencepost.core.model.events import Event
-from fencepost.core.worker.attempt import Attempt
-from fencepost.core.worker.heartbeat import Heart
+from fencepost.core.worker.heartbeat import Heartbeats
+from fencepost.core.worker.lease import Lease
 from fencepost.core.worker.options import WorkerOptions
 from fencepost.core.worker.worker import Worker
 
@@ -619,14 +619,14 @@ def test_a_receiver_that_could_not_be_asked_leaves_the_outcome_unknown(ledger: L
 
 
 def test_a_sooner_beat_is_never_put_off_by_a_later_one(ledger: Ledger) -> None:
-    heart = Heart(ledger, now_ms=None, failed=lambda error: None)
+    heartbeats = Heartbeats(ledger, now_ms=None, timeout_s=None, failed=lambda error: None)
     job = NewJob("a", "x", effect="act").queued(enqueued_at_ms=0)
-    attempt = Attempt(job, Acting(), lease_s=30.0, claim_sent=time.monotonic())
-    with heart._changed:
-        late = threading.Thread(target=heart.add, args=(attempt,))
+    lease = Lease(job, length_s=30.0, claim_sent=time.monotonic())
+    with heartbeats._changed:
+        late = threading.Thread(target=heartbeats.add, args=(lease,))
         late.start()
-        until(heart.running)
+        until(heartbeats.running)
         time.sleep(0.05)  # it has compared, and waits for the lock
-        heart._next_look = 1.0
+        heartbeats._next_look = 1.0
     late.join(LIMIT_S)
-    assert heart._next_look == 1.0
+    assert heartbeats._next_look == 1.0

@@ -20,8 +20,8 @@ from ...model.durations import words
 from ...model.job import QUEUED, Job
 from ...model.policy import DEFAULT_LEASE_MS, DEFAULT_MAX_ATTEMPTS
 from ...model.query import JobQuery
-from ...worker.dispatch import CrashHook
 from ...worker.options import DEFAULT_GRACE_S, MAX_DELAY_MS, WorkerOptions
+from ...worker.settle import CrashHook
 from ..composition import Effects
 from ..ui import options
 from ..ui.output import documents_only, print_document, warn

@@ -18,8 +18,8 @@ from ...ledgers.protocol import Ledger
 from ...model.documents import compact
 from ...model.effect import Effect
 from ...model.events import Event, Observers
-from ...worker.dispatch import CrashHook
 from ...worker.options import WorkerOptions
+from ...worker.settle import CrashHook
 from ...worker.worker import Worker
 from ..garbage import keep_what_start_has_made
 from ..ui.output import print_document, write

@@ -89,7 +89,7 @@ def test_workers_go_on_at_the_standby_that_was_promoted() -> None:
                 until(lambda: len(applied) > 50)
                 assert sum(replica.counts().values()) == len(names), "a standby can be looked at"
                 primary.stop(signal.SIGQUIT)
-                until(lambda: first.worker._outages and second.worker._outages)
+                until(lambda: first.worker.outages and second.worker.outages)
                 with psycopg.connect(standby.url, autocommit=True) as admin:
                     assert admin.execute("SELECT pg_promote()").fetchall() == [(True,)]
                 until(lambda: replica.counts()["completed"] == len(names))

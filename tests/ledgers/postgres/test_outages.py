@@ -288,7 +288,7 @@ def test_workers_ride_over_a_restart_of_the_server(own_server: Server, how: sign
         ):
             until(lambda: len(applied) > 50)
             own_server.stop(how)
-            until(lambda: first.worker._outages and second.worker._outages)
+            until(lambda: first.worker.outages and second.worker.outages)
             own_server.start()
             until(lambda: ledger.counts()["completed"] == len(names))
             # They listen again: news comes, and not only with the next look.
