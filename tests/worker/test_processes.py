@@ -140,8 +140,9 @@ def locked(store: str) -> Iterator[None]:
 
 IMPATIENT = """
 import sys
-from fencepost.core.cli import main, running
-running.OVERDUE_S = 0.2
+from fencepost.core.cli import main
+from fencepost.core.cli.worker import process
+process.OVERDUE_S = 0.2
 main(sys.argv[1:])
 """
 
@@ -172,7 +173,8 @@ def test_a_ledger_that_is_locked_for_good_does_not_keep_a_worker_from_stopping(
     arguments = ("worker", "--store", store, "--follow", "--grace", "3", "--plugin", str(plugin))
     worker = popen(sys.executable, "-c", IMPATIENT, *arguments)
     with open_ledger(store) as ledger:
-        until(lambda: ledger.counts()["running"] == 1)
+        until(lambda: ledger.counts()["running"] == 1 or worker.poll() is not None)
+    assert worker.poll() is None, worker.communicate()[1]
     with locked(store):
         (tmp_path / "go").touch()
         until((tmp_path / "done").exists)
