@@ -35,13 +35,14 @@ class Wake:
             self._is_set = True
             self._tokens.put(None)
 
-    def wait(self, timeout_s: float) -> None:
-        """Sleep until ``set`` or the time-out."""
+    def wait(self, timeout_s: float) -> bool:
+        """Sleep until ``set`` or the time-out; False: it was the time-out."""
         try:
             self._tokens.get(timeout=timeout_s)
         except Empty:
-            return
+            return False
         self._is_set = False  # before the caller looks at what has changed: a later change sets it again
+        return True
 
 
 class Work:
