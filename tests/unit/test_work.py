@@ -77,6 +77,23 @@ def test_each_attempt_is_taken_once_and_each_finish_reaches_a_dispatcher_that_sl
     assert sorted(seen) == sorted(f"job-{n}" for n in range(jobs))
 
 
+def test_a_slot_looks_whether_to_wake_the_dispatcher_after_it_has_handed_back() -> None:
+    class GoesToSleepLast(Work):
+        """A dispatcher that says that it sleeps at the last instant at which it has looked in vain."""
+
+        @property
+        def wake_at_finish(self) -> bool:
+            return self.finished > 0
+
+        @wake_at_finish.setter
+        def wake_at_finish(self, value: bool) -> None:
+            pass
+
+    work = GoesToSleepLast(Wake())
+    work.put(Finish(attempt(1), Lost(), 0.0))
+    assert work.wake.wait(LIMIT_S)
+
+
 def test_the_dispatcher_is_woken_when_few_attempts_are_left_to_start() -> None:
     work = Work(Wake())
     work.add([attempt(n) for n in range(3)])
