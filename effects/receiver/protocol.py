@@ -26,6 +26,7 @@ Headers = Iterable[tuple[str, str]]
 
 # An sf-string (RFC 8941 §3.3.3): printable ASCII in quotes; only the quote and the backslash are escaped.
 _STRING: Final = re.compile(r'"((?:[ !#-\[\]-~]|\\["\\])*)"', re.ASCII)
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _FENCE: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 _SHA_256: Final = re.compile(r"sha-256=:([A-Za-z0-9+/]{43}=):", re.ASCII)
 
@@ -97,8 +98,8 @@ def read_delivery(headers: Headers, body: bytes) -> Delivery:
         key=read_key(header(headers, "Idempotency-Key")),
         fence=_read_fence(header(headers, "Fencepost-Fence")),
         body=body,
-        job=header(headers, "Fencepost-Job"),
-        content_type=header(headers, "Content-Type"),
+        job=_plain(headers, "Fencepost-Job"),
+        content_type=_plain(headers, "Content-Type"),
     )
 
 
@@ -117,6 +118,14 @@ def read_key(value: str | None) -> str:
     if not 1 <= len(key) <= MAX_KEY_LENGTH:
         raise Malformed(f"Idempotency-Key has {len(key)} characters; 1 to {MAX_KEY_LENGTH} are allowed")
     return key
+
+
+def _plain(headers: Headers, name: str) -> str | None:
+    """A header that is stored for people to read, and could steer the terminal on which they read it."""
+    value = header(headers, name)
+    if value is not None and _CONTROL.search(value):
+        raise Malformed(f"{name} has a control character")
+    return value
 
 
 def _read_fence(value: str | None) -> int:

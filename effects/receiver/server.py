@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import re
 import socket
@@ -15,6 +16,8 @@ from .service import Receiver
 
 IDLE_S: Final = 30.0
 """How long a connection may be silent, within a request too."""
+LINGER_S: Final = 2.0
+"""How long a sender whose body is not read may be silent before its connection is closed."""
 MAX_DISCARDED: Final = 16 * 1024 * 1024
 
 _log = logging.getLogger("fencepost.receiver")
@@ -72,37 +75,50 @@ class _Handler(BaseHTTPRequestHandler):
         answer = receiver.head(self.command, self.path.partition("?")[0], headers)
         length = self._length()
         if isinstance(length, Answer):
-            answer = length
+            self._respond_unread(length)
         elif length > receiver.max_body_bytes:
-            self.close_connection = True
-            self._discard(length)
-            answer = answer or receiver.too_large()
+            self._respond_unread(answer or receiver.too_large())
         else:
             body = self.rfile.read(length)
             if len(body) < length:  # the sender has gone
                 self.close_connection = True
                 return
-            answer = answer or receiver.deliver(headers, body)
-        self._respond(answer)
+            self._respond(answer or receiver.deliver(headers, body))
 
     do_GET = do_HEAD = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_POST
+
+    def handle_expect_100(self) -> bool:
+        """Ask for the body, unless the head already says that it is too large."""
+        length = self._length()
+        if isinstance(length, int) and length > self.server.receiver.max_body_bytes:
+            self._respond_unread(self.server.receiver.too_large())
+            return False
+        return super().handle_expect_100()
 
     def _length(self) -> int | Answer:
         """How long the body is; or the answer to a request that does not say it clearly."""
         lengths = self.headers.get_all("Content-Length") or ["0"]
         if self.headers.get("Transfer-Encoding") is not None:
-            self.close_connection = True
             return problem(411, "length-required", "Send a Content-Length; chunked bodies are not taken.")
         if len(lengths) > 1 or not _LENGTH.fullmatch(lengths[0].strip()):
-            self.close_connection = True
             return problem(400, "malformed", "Content-Length must be one whole number.")
         return int(lengths[0])
 
-    def _discard(self, length: int) -> None:
-        """Read what will not be used, within reason: a sender that is still writing would not see the answer."""
-        left = min(length, MAX_DISCARDED)
-        while left > 0 and (part := self.rfile.read(min(left, 65_536))):
-            left -= len(part)
+    def _respond_unread(self, answer: Answer) -> None:
+        """Answer at once, without waiting for the body, and end the connection.
+
+        What the sender is still writing is then read and thrown away, within reason: if the connection were closed
+        on it, its system would throw the answer away.
+        """
+        self.close_connection = True
+        self._respond(answer)
+        self.wfile.flush()
+        with contextlib.suppress(OSError):  # the sender has gone, or is silent: it has its answer
+            self.connection.shutdown(socket.SHUT_WR)
+            self.connection.settimeout(LINGER_S)
+            left = MAX_DISCARDED
+            while left > 0 and (part := self.connection.recv(65_536)):
+                left -= len(part)
 
     def _respond(self, answer: Answer) -> None:
         self.send_response(answer.status)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from fencepost.plugins import PluginError, Retry
 
@@ -115,12 +117,28 @@ class Exchange:
                     if time.monotonic() > until:
                         raise Retry(f"{method} {url}: the answer took longer than {self._timeout_s:g} s")
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            raise Retry(f"{method} {url}: not sent, no connection: {_named(error)}") from error
+            raise Retry(f"{method} {url}: not sent, no connection{_through(url)}: {_named(error)}") from error
         except httpx.TransportError as error:
-            raise Retry(f"{method} {url}: no answer, the outcome is not known: {_named(error)}") from error
+            raise Retry(
+                f"{method} {url}: no answer, the outcome is not known{_through(url)}: {_named(error)}"
+            ) from error
         return Response(
             url, response.status_code, dict(response.headers), b"".join(parts)[:limit], cut_off=size > limit
         )
+
+
+def _through(url: str) -> str:
+    """Name the environment variable that sends requests for ``url`` through a proxy, where one does."""
+    from urllib.request import getproxies, proxy_bypass  # slow to load; it is what httpx goes by
+
+    to, proxies = urlsplit(url), getproxies()
+    kind = to.scheme if to.scheme in proxies else "all"
+    if kind not in proxies or proxy_bypass(to.hostname or ""):
+        return ""
+    variable = next((name for name in os.environ if name.lower() == f"{kind}_proxy"), "the system's settings")
+    proxy = proxies[kind] if "://" in proxies[kind] else f"//{proxies[kind]}"
+    # Its user and password are not shown.
+    return f" (through the proxy {urlsplit(proxy).netloc.rpartition('@')[2]} of {variable})"
 
 
 def _named(error: Exception) -> str:

@@ -198,6 +198,48 @@ def test_large_bodies_are_refused_at_the_bound(serve):
     assert len(service.bodies()) == 1
 
 
+@pytest.mark.parametrize("expect", ["", "Expect: 100-continue\r\n"])
+def test_a_body_whose_length_is_too_large_is_refused_before_it_comes(tmp_path, expect):
+    server = Server(Service(tmp_path / "receiver.db", max_body_bytes=1_000).receiver)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        with socket.create_connection(server.server_address, timeout=20) as connection:
+            head = f"POST /orders HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n{expect}\r\n"
+            connection.sendall(head.encode())
+            # Nothing of the body is sent: the answer and the end of the connection come all the same.
+            answer = b"".join(iter(lambda: connection.recv(65_536), b""))
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert b"100 Continue" not in answer
+
+
+def test_a_sender_that_writes_all_of_a_body_that_is_too_large_sees_the_answer(tmp_path):
+    server = Server(Service(tmp_path / "receiver.db", max_body_bytes=1_000).receiver)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        with plain_client() as client:
+            for _ in range(5):
+                body = b"x" * 4_000_000
+                response = client.post(f"{server.url}/orders", content=body, headers=headers(body))
+                assert (response.status_code, kind(response)) == (413, "too-large")
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.mark.parametrize("name", ["Fencepost-Job", "Content-Type"])
+@pytest.mark.parametrize("value", ["a\x1b[31mb", "a\x07", "a\x7f", "a\x9b2J"])
+def test_control_characters_in_what_people_read_are_refused(tmp_path, name, value):
+    service = Service(tmp_path / "receiver.db")
+    sent = [(field, one) for field, one in headers(BODY).items() if field.lower() != name.lower()]
+    refused = service.receiver.deliver([*sent, (name, value)], BODY)
+    assert refused.status == 400
+    assert f"{name} has a control character" in refused.body.decode()
+    assert service.bodies() == []
+
+
 def test_the_well_known_paths_are_only_asked(serve):
     _, ask = serve()
     refused = ask("POST", WELL_KNOWN)

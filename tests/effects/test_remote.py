@@ -135,6 +135,29 @@ def test_a_receiver_that_is_not_there_is_tried_again(receiver, choose):
             effect.apply(request())
 
 
+@pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
+def test_a_proxy_that_does_not_answer_is_named_with_its_variable(choose, monkeypatch, variable):
+    with socket.socket() as taken:  # bound, and never listening
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        for name in ("NO_PROXY", "no_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv(variable, f"http://ann:secret@127.0.0.1:{port}")
+        with pytest.raises(Retry, match=rf"through the proxy 127\.0\.0\.1:{port} of {variable}\)") as error:
+            choose(url="http://receiver.example/orders", plain_http=True).apply(request())
+        assert "secret" not in str(error.value)
+
+
+def test_a_receiver_that_no_proxy_is_used_for_is_not_said_to_be_behind_one(choose, monkeypatch):
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        with pytest.raises(Retry) as error:
+            choose(url=f"http://127.0.0.1:{taken.getsockname()[1]}").apply(request())
+        assert "proxy" not in str(error.value)
+
+
 # -- After an earlier attempt: ask before sending --
 
 
