@@ -7,7 +7,7 @@ import pytest
 
 from tests.house.test_layers import LAYERS, within
 
-from .pages import ROOT
+from .pages import ROOT, blocks
 
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 ARCHITECTURE = ROOT / "docs" / "explanation" / "architecture.md"
@@ -68,3 +68,11 @@ def test_the_picture_of_the_house_shows_rooms_that_exist_and_arrows_that_are_all
     ]
     assert wrong == []
     assert {above for above, _ in arrows} == set(rooms.values()) - {"core.errors"}
+
+
+def test_the_screens_in_the_readme_are_parts_of_those_that_the_program_draws():
+    screens = [path.read_text() for path in (ROOT / "docs" / "explanation" / "screens").glob("*.txt")]
+    shown = [block for block in blocks((ROOT / "README.md").read_text()) if block.language == "text"]
+    assert len(shown) == 2
+    for block in shown:
+        assert any(block.text.rstrip() in screen for screen in screens), f"README.md:{block.line}"
