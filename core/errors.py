@@ -27,6 +27,7 @@ A message says what is wrong, where, and what to do next.
 
 from __future__ import annotations
 
+from math import inf
 from typing import Final
 
 
@@ -102,6 +103,26 @@ class Signal(FencepostError):
     """What an effect raises to say how its job goes on; never an error of the program."""
 
 
+def delay_s(value: object) -> float | None:
+    """Return the delay of a retry in seconds; None is the usual backoff.
+
+    Raises:
+        TypeError: it is no number: a ``Retry-After`` header must be read first, it may also be a date.
+        ValueError: not finite, or more than ten years.
+    """
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"Retry: after_s must be a number of seconds, not {value!r:.40}")
+    try:
+        seconds = float(value)
+    except OverflowError:
+        seconds = inf
+    if not -MAX_RETRY_S <= seconds <= MAX_RETRY_S:  # which NaN is not either
+        raise ValueError(f"Retry: after_s is {value!r:.40}, at most {MAX_RETRY_S:,} can be waited for")
+    return seconds
+
+
 class Retry(Signal):
     """Not applied; try again ``after_s`` seconds from now, or after the usual backoff if None.
 
@@ -110,16 +131,12 @@ class Retry(Signal):
         ValueError: not finite, or more than ten years.
     """
 
+    after_s: float | None = None
+    """The usual backoff, also where a class of the author's own does not call ``super().__init__``."""
+
     def __init__(self, reason: str = "the effect asked for a retry", *, after_s: float | None = None) -> None:
         super().__init__(reason)
-        if after_s is not None:
-            if isinstance(after_s, bool) or not isinstance(after_s, int | float):
-                raise TypeError(f"Retry: after_s must be a number of seconds, not {after_s!r:.40}")
-            if not -MAX_RETRY_S <= after_s <= MAX_RETRY_S:  # which NaN is not either
-                raise ValueError(
-                    f"Retry: after_s is {after_s!r:.40}, at most {MAX_RETRY_S:,} can be waited for"
-                )
-        self.after_s = after_s
+        self.after_s = delay_s(after_s)
 
 
 class Reject(Signal):

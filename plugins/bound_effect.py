@@ -18,9 +18,10 @@ from ..core.model.effect import (
     Reconciled,
     Unknown,
 )
+from ..core.model.texts import headline, message_of
 from . import hookspecs
 from .redact import Redactor
-from .rules import FAULTS, NAMESPACE, Hooks
+from .rules import NAMESPACE, Hooks, is_fault
 from .settings import Settings, resolve, secrets_of
 
 _log = logging.getLogger("fencepost.plugins")
@@ -72,9 +73,11 @@ class BoundEffect:
         self._open = True
         try:
             self._hooks.effect_configure(settings=settings, info=info)
-        except FAULTS as error:  # the user is told whose it is
+        except BaseException as error:  # the user is told whose it is
+            if not is_fault(error):
+                raise
             cause = self.redactor.error(error)
-            detail = str(cause) if isinstance(cause, FencepostError) else f"{type(cause).__name__}: {cause}"
+            detail = message_of(cause) if isinstance(cause, FencepostError) else headline(cause)
             raise PluginError(f"the effect {info.name!r} cannot be set up: {detail}") from cause
 
     def __repr__(self) -> str:
@@ -89,14 +92,18 @@ class BoundEffect:
         """
         try:
             self._hooks.effect_validate(text=text, info=self.info)
-        except FAULTS as error:  # a refusal is told apart from a fault
+        except BaseException as error:  # a refusal is told apart from a fault
+            if not is_fault(error):
+                raise
             cause = self.redactor.error(error)
             if isinstance(cause, FencepostError):
                 raise cause from None
             if isinstance(cause, ValueError):
-                raise InvalidInput(f"the effect {self.info.name!r} refuses the text: {cause}") from cause
+                raise InvalidInput(
+                    f"the effect {self.info.name!r} refuses the text: {message_of(cause)}"
+                ) from cause
             raise PluginError(
-                f"effect_validate of the effect {self.info.name!r} failed: {type(cause).__name__}: {cause}"
+                f"effect_validate of the effect {self.info.name!r} failed: {headline(cause)}"
             ) from cause
 
     def outcome(self, text: str) -> Mapping[str, JSON]:
@@ -132,7 +139,9 @@ class BoundEffect:
         self._open = False
         try:
             self._hooks.effect_close()
-        except FAULTS as error:  # the work is done, nothing may undo it now
+        except BaseException as error:  # the work is done, nothing may undo it now
+            if not is_fault(error):
+                raise
             cause = self.redactor.error(error)
             _log.warning("effect_close of the effect %r failed", self.info.name, exc_info=cause)
 

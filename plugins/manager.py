@@ -11,18 +11,13 @@ from typing import Final, Literal
 
 from ..core.errors import EffectNotFound, PluginError
 from ..core.model.effect import Effect, EffectInfo
+from ..core.model.texts import headline
 from . import discovery
 from .bound_effect import BoundEffect, bind
 from .discovery import Found
 from .observers import Observers
 from .redact import Redactor
-from .rules import (
-    FAULTS,
-    Hooks,
-    check_api,
-    check_effect,
-    read_hooks,
-)
+from .rules import Hooks, check_api, check_effect, is_fault, read_hooks
 from .settings import NotConfigured, Settings, resolve
 
 BLOCKED_ENV: Final = "FENCEPOST_NO_PLUGINS"
@@ -220,8 +215,10 @@ def _load(found: Found, blocked: Collection[str]) -> Loaded:
         plugin = found.load()
     except PluginError as error:
         return Loaded(found, "broken", str(error))
-    except FAULTS as error:  # importing runs an author's code
-        return Loaded(found, "broken", f"importing it failed: {type(error).__name__}: {error}")
+    except BaseException as error:  # importing runs an author's code
+        if not is_fault(error):
+            raise
+        return Loaded(found, "broken", f"importing it failed: {headline(error)}")
     hooks: Hooks | None = None
     info: EffectInfo | None = None
     try:
@@ -232,8 +229,10 @@ def _load(found: Found, blocked: Collection[str]) -> Loaded:
             info = check_effect(relay.effect_info(), hooks)
     except PluginError as error:
         return Loaded(found, "broken", str(error), plugin, hooks)
-    except FAULTS as error:  # effect_info is an author's code too
-        return Loaded(found, "broken", f"effect_info failed: {type(error).__name__}: {error}", plugin, hooks)
+    except BaseException as error:  # effect_info is an author's code too
+        if not is_fault(error):
+            raise
+        return Loaded(found, "broken", f"effect_info failed: {headline(error)}", plugin, hooks)
     return Loaded(found, "loaded", "", plugin, hooks, info)
 
 

@@ -12,7 +12,7 @@ from ..core.model.inputs import NewJob
 from ..core.model.job import Job
 from ..core.model.receipts import Receipt
 from .bound_effect import bind
-from .rules import FAULTS, OBSERVERS
+from .rules import OBSERVERS, is_fault
 
 _log = logging.getLogger("fencepost.plugins")
 
@@ -77,5 +77,7 @@ class Observers:
         for name, implementation in self._told[hook]:
             try:
                 implementation.function(*(what[argument] for argument in implementation.argnames))
-            except FAULTS:  # an observer's fault is its own, the job goes on
+            except BaseException as error:  # an observer's fault is its own, the job goes on
+                if not is_fault(error):
+                    raise
                 _log.exception("the plugin %r failed in %s; the job goes on", name, hook)

@@ -10,6 +10,9 @@ from contextlib import contextmanager
 from typing import Any, Final
 from urllib.parse import quote, quote_plus
 
+from ..core.model.texts import headline
+from .rules import is_fault
+
 HIDDEN: Final = "***"
 
 
@@ -61,7 +64,10 @@ class Redactor:
         """
         try:
             return self._cleaned(error)
-        except Exception:  # noqa: BLE001 - what an author's __str__ or __repr__ raises must not take the error's place
+        except BaseException as fault:
+            # What an author's __str__ or __repr__ raises must not take the error's place.
+            if not is_fault(fault):
+                raise
             return RuntimeError(f"{type(error).__name__} (its message could not be read)")
 
     def _cleaned(self, error: BaseException) -> BaseException:
@@ -158,14 +164,18 @@ def _formatted(msg: object, args: object) -> str:
     """The text of a log line. As with any logger, a wrong format is no reason for the work to fail."""
     try:
         return str(msg) % args if args else str(msg)
-    except Exception as error:  # noqa: BLE001 - a wrong format, or whatever an argument's __str__ raises
+    except BaseException as error:  # a wrong format, or whatever an argument's __str__ raises
+        if not is_fault(error):
+            raise
         return f"{_shown(msg)} {_shown(args)} (a wrong format: {type(error).__name__})"
 
 
 def _shown(value: object) -> str:
     try:
         return str(value)
-    except Exception:  # noqa: BLE001 - as above
+    except BaseException as error:  # as above
+        if not is_fault(error):
+            raise
         return f"<{type(value).__name__} that cannot be shown>"
 
 
@@ -173,7 +183,7 @@ def _current_error() -> str:
     import sys
 
     error = sys.exception()
-    return "no error" if error is None else f"{type(error).__name__}: {error}"
+    return "no error" if error is None else headline(error)
 
 
 def _chain(error: BaseException) -> list[BaseException]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import signal
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -18,9 +20,6 @@ from ..core.model.inputs import is_name
 from . import API_VERSION, hookspecs
 
 WRAPPABLE: Final = frozenset({"effect_validate", "effect_outcome", "effect_apply", "effect_reconcile"})
-FAULTS: Final = (Exception, SystemExit)
-"""What a plugin's code may end with without ending the program: one that exits is at fault like one that raises.
-Caught wherever such code is called and is not an attempt; ``KeyboardInterrupt`` is the user's, and goes through."""
 NAMESPACE: Final = "namespace"
 """The setting that keeps the idempotency keys of two ledgers apart; acting effects take it undeclared."""
 
@@ -48,6 +47,19 @@ class Hooks:
         return [name for name in HOOKS if name in self.implemented] + [
             f"{name} (wrapper)" for name in HOOKS if name in self.wrapped
         ]
+
+
+def is_fault(error: BaseException) -> bool:
+    """Whether an author's code is at fault that ended with this, and not the person who pressed Ctrl-C.
+
+    Asked wherever such code is called and is not an attempt. Code that exits, or that raises ``CancelledError``,
+    ``GeneratorExit`` or a ``KeyboardInterrupt`` of its own, must not end the program. Python raises
+    ``KeyboardInterrupt`` for a person only in the main thread, and only while SIGINT has no handler of ours.
+    """
+    return not isinstance(error, KeyboardInterrupt) or not (
+        threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    )
 
 
 def check_api(plugin: object) -> None:

@@ -17,13 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
-from ..errors import (
-    FencepostError,
-    Hold,
-    LeaseLost,
-    Reject,
-    Retry,
-)
+from ..errors import FencepostError, Hold, LeaseLost, Reject, Retry, delay_s
 from ..model.documents import JSON
 from ..model.effect import (
     Applied,
@@ -34,7 +28,7 @@ from ..model.effect import (
 from ..model.inputs import Input
 from ..model.job import DEFAULT_EFFECT, Job
 from ..model.receipts import Receipt, conflict, own_outcome
-from ..model.texts import storable
+from ..model.texts import headline, message_of, plain, storable
 from .lease import Lease
 
 MAX_FRAMES: Final = 12
@@ -134,13 +128,13 @@ def perform(attempt: Attempt, leases: Leases) -> Verdict:
         if delivery == "probed" and job.version > 1:
             asking = True
             answer = effect.reconcile(attempt.request)
-            asking = False
             if isinstance(answer, Applied):
                 return Finished(
                     receipt_of(job, attempt.request.input_sha256, effect, answer.outcome), reused=True
                 )
             if isinstance(answer, Unknown):
-                return Failed(f"outcome unknown: {answer.reason}", unknown=True)
+                return Failed(plain(f"outcome unknown: {answer.reason}"), unknown=True)
+            asking = False
         if delivery == "once":
             leases.begin(attempt.lease)
             attempt.begun = True
@@ -150,7 +144,8 @@ def perform(attempt: Attempt, leases: Leases) -> Verdict:
         attempt.lease.lose()
         return Lost()
     except Retry as signal:
-        return Failed(describe(signal), after_s=signal.after_s, unknown=asking)
+        after_s, fault = delay_of(signal)
+        return Failed(storable(describe(signal) + fault), after_s=after_s, unknown=asking)
     except Reject as signal:
         # A receiver that could not be asked leaves it unknown whether the effect was applied.
         return Failed(describe(signal), unknown=True) if asking else Rejected(describe(signal))
@@ -187,25 +182,45 @@ def examine(job: Job, found: Input, stored: Receipt, effect: Effect) -> Verdict:
     return Finished(stored, reused=True) if stored.same_as(again) else Broken(conflict(stored, again))
 
 
-def describe(error: BaseException) -> str:
-    """The error for people: type and message, then the effect's innermost frames; storable everywhere.
+def delay_of(signal: Retry) -> tuple[float | None, str]:
+    """Return the delay that a retry asks for, and what is wrong with it.
 
-    The innermost comes first, so that a ledger that keeps less of an error loses the outermost.
+    A class of the author's own may set ``after_s`` to anything. One that is no span gives way to the usual backoff:
+    the effect was not applied all the same.
     """
-    if isinstance(error, (Retry, Reject, Hold)):
-        return storable(str(error))
-    head = f"{type(error).__name__}: {_message(error)}"
-    walked = list(traceback.walk_tb(error.__traceback__))
-    if isinstance(error, FencepostError) or not walked:
-        return storable(head)
-    # Where nothing but ours is left, the fault is ours, and our frames are what is wanted.
-    theirs = [step for step in walked if not _OURS.match(step[0].f_globals.get("__name__") or "")] or walked
-    frames = traceback.StackSummary.extract(iter(theirs[: -MAX_FRAMES - 1 : -1])).format()
-    return storable(f"{head}\n\nTraceback (innermost first):\n{''.join(frames)}".rstrip())
-
-
-def _message(error: BaseException) -> str:
     try:
-        return str(error)
-    except Exception:  # noqa: BLE001 - an exception whose own __str__ fails must not hide that it happened
-        return "(its message could not be read)"
+        return delay_s(signal.after_s), ""
+    except BaseException as error:  # noqa: BLE001 - an author's property or number may raise anything
+        return None, f"\n(the usual backoff is used instead of its after_s: {message_of(error)})"
+
+
+def describe(error: BaseException) -> str:
+    """Return the error for people: type and message, then the effect's innermost frames; storable everywhere.
+
+    The innermost comes first, so that a ledger that keeps less of an error loses the outermost. Never raises, whatever
+    an author's exception does when it is looked at.
+    """
+    kind = type(error)
+    if issubclass(kind, (Retry, Reject, Hold)):
+        return storable(message_of(error))
+    head = headline(error)
+    if issubclass(kind, FencepostError):
+        return storable(head)
+    try:
+        return storable(f"{head}{_frames(error)}".rstrip())
+    except BaseException as fault:  # noqa: BLE001 - a frame's globals and its loader are an author's objects
+        return storable(f"{head}\n\n(its traceback could not be read: {message_of(fault)})")
+
+
+def _frames(error: BaseException) -> str:
+    walked = list(traceback.walk_tb(error.__traceback__))
+    if not walked:
+        return ""
+    # Where nothing but ours is left, the fault is ours, and our frames are what is wanted.
+    theirs = [step for step in walked if not _is_ours(step[0].f_globals.get("__name__"))] or walked
+    frames = traceback.StackSummary.extract(iter(theirs[: -MAX_FRAMES - 1 : -1])).format()
+    return f"\n\nTraceback (innermost first):\n{''.join(frames)}"
+
+
+def _is_ours(module: object) -> bool:
+    return type(module) is str and _OURS.match(module) is not None

@@ -2,6 +2,7 @@
 
 import inspect
 import logging
+import signal
 
 import pytest
 from fencepost.core.errors import LeaseLost
@@ -79,15 +80,44 @@ def test_an_observer_that_raises_is_logged_and_the_others_are_told(site, caplog)
     assert all(record.exc_info[0] is ZeroDivisionError for record in caplog.records)
 
 
-def test_an_observer_that_is_told_to_stop_the_program_may(load_source):
-    plugins = load_source("@hookimpl\ndef job_dead(): raise KeyboardInterrupt")
+def test_a_person_who_presses_ctrl_c_while_an_observer_runs_ends_the_program(load_source):
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    plugins = load_source("import signal\n@hookimpl\ndef job_dead(): signal.raise_signal(signal.SIGINT)")
     with pytest.raises(KeyboardInterrupt):
         plugins.observers.job_dead(JOB, "no")
 
 
-def test_an_observer_that_exits_does_not_end_the_worker(load_source, caplog):
-    plugins = load_source("import sys\n@hookimpl\ndef job_dead(): sys.exit(0)")
-    plugins.observers.job_dead(JOB, "no")
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "sys.exit(0)",
+        "raise asyncio.CancelledError",
+        "raise GeneratorExit",
+        "raise BaseExceptionGroup('two', [SystemExit(1), KeyboardInterrupt()])",
+        "raise Unreadable",
+    ],
+)
+def test_an_observer_never_ends_the_worker_and_the_next_one_is_told(site, caplog, ending):
+    unreadable = "class Unreadable(BaseException):\n    def __str__(self): raise SystemExit('no words')\n"
+    site.effect(
+        "a-bad", source=f"import asyncio, sys\n{unreadable}\n@hookimpl\ndef job_dead():\n    {ending}\n"
+    )
+    site.effect("b-good", source=RECORDER)
+    plugins = Plugins.load()
+    with plugins.redactor.cleaning_logs():
+        plugins.redactor.learn(["a secret of many letters"])
+        plugins.observers.job_dead(JOB, "no")
+    assert "failed in job_dead" in caplog.text
+    assert len(told(plugins, "b-good")) == 1
+
+
+def test_an_observer_s_own_interrupt_is_its_fault_where_sigint_stops_the_worker(load_source, caplog):
+    plugins = load_source("@hookimpl\ndef job_dead(): raise KeyboardInterrupt")
+    before = signal.signal(signal.SIGINT, lambda number, frame: None)
+    try:
+        plugins.observers.job_dead(JOB, "no")
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert "failed in job_dead" in caplog.text
 
 
