@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
-from fencepost.core import Hold, Ledger, Reject, Retry
+from fencepost.core import Hold, Ledger, Reject, Retry, Stamps
 from fencepost.core.model.effect import Applied, Unknown
 
 from tests.worker.doubles import Acting, raising
@@ -179,7 +179,7 @@ UNREADABLE: dict[str, Any] = {
 def test_an_answer_of_the_receiver_that_cannot_be_read_leaves_it_unknown_and_the_job_is_held_at_last(
     ledger: Ledger, answer: Any
 ) -> None:
-    add(ledger, max_attempts=2)
+    add(ledger, stamps=Stamps(max_attempts=2))
     effect = Acting(raising(ValueError("no")), delivery="probed", reconcile=lambda request: answer)
     (event,) = run(ledger, effect, max_jobs=1)
     assert event.state == "queued"
