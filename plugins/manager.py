@@ -17,7 +17,7 @@ from .bound_effect import BoundEffect, bind
 from .discovery import Found
 from .observers import Observers
 from .redact import Redactor
-from .rules import Hooks, check_api, check_effect, is_fault, read_hooks
+from .rules import NAMESPACE, Hooks, check_api, check_effect, is_fault, read_hooks
 from .settings import NotConfigured, Settings, resolve
 
 BLOCKED_ENV: Final = "FENCEPOST_NO_PLUGINS"
@@ -136,6 +136,18 @@ class Plugins:
         )
         self._chosen[name] = (given, effect)
         return effect
+
+    def namespace_of(self, name: str, settings: Settings | None = None) -> str | None:
+        """Return the namespace of the effect's idempotency keys; None where it has no keys, or is not usable here."""
+        try:
+            one = self.find(name)
+            assert one.info is not None
+            assert one.hooks is not None
+            if "effect_outcome" in one.hooks.implemented:
+                return None
+            return resolve(one.info, dict(settings or {}), self._environ, pure=False).get(NAMESPACE) or ""
+        except PluginError:
+            return None
 
     def lacks_settings(self, name: str, settings: Settings | None = None) -> str | None:
         """Say which settings the effect requires and has not, and how to give them; None where it has all.

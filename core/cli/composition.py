@@ -76,6 +76,10 @@ class Effects:
         """Say which settings the effect requires and has not, and how to give them; None where it has all."""
         return self.plugins.lacks_settings(name, self._settings.get(name))
 
+    def namespace_of(self, name: str) -> str | None:
+        """Return the namespace of the effect's idempotency keys; None where it has no keys, or is not usable here."""
+        return self.plugins.namespace_of(name, self._settings.get(name))
+
     def choose_all(self) -> dict[str, Effect]:
         """Return every effect that is installed and has all the settings that it requires.
 

@@ -51,7 +51,7 @@ def doctor(
             now_ms=at_ms,
             verify=verify,
             count=effect_outcome,
-            lacks_settings=lambda effect: effect_here(effect, config)[1],
+            lacks_settings=lambda effect: effect_here(effect, config).lacks_settings,
             progress=tell,
         )
         location = inspection.location

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -17,7 +18,8 @@ from ...model.explain import (
 )
 from ...model.fields import whole
 from ...model.inputs import Input, check_name
-from ...model.job import QUEUED, RUNNING, Job, lapsed
+from ...model.job import COMPLETED, DEAD, QUEUED, RUNNING, Job, lapsed
+from ...model.keys import idempotency_key
 from ...model.query import JobQuery
 from ...model.receipts import Receipt
 from ...model.records import AuditEntry
@@ -36,6 +38,10 @@ class JobDetail:
     audit: list[AuditEntry]
     explanation: Explanation
     location: str
+    idempotency_key: str | None
+    """The key that the effect sends with every attempt; None where it has none, or where it is not known here."""
+    fence: int | None
+    """The fence of the last claim, where that can be told."""
 
 
 def job_detail(ledger: Ledger, id: str, now_ms: int, *, config: str | None) -> JobDetail:
@@ -53,7 +59,7 @@ def job_detail(ledger: Ledger, id: str, now_ms: int, *, config: str | None) -> J
         found = None
     receipt = ledger.receipts([id]).get(id)
     paused = ledger.capabilities.has_schedules and job.queue in ledger.paused()
-    installed, lacks = effect_here(job.effect, config) if job.state == QUEUED else (True, None)
+    here = effect_here(job.effect, config)
     around = Surroundings(
         now_ms,
         has_input=found is not None,
@@ -63,10 +69,29 @@ def job_detail(ledger: Ledger, id: str, now_ms: int, *, config: str | None) -> J
         sealed_for=ledger.sealed_for(),
         copying_from=ledger.copying_from(),
         running_beside=_running_beside(ledger, job, now_ms) if job.state in (QUEUED, RUNNING) else 0,
-        installed=installed,
-        lacks_settings=lacks,
+        installed=here.installed,
+        lacks_settings=here.lacks_settings,
     )
-    return JobDetail(job, now_ms, found, receipt, ledger.audit(id=id), explain(job, around), ledger.location)
+    key = None
+    if found is not None and here.namespace is not None:
+        key = idempotency_key(here.namespace, job.effect, id, found.sha256)
+    audit = ledger.audit(id=id)
+    return JobDetail(
+        job, now_ms, found, receipt, audit, explain(job, around), ledger.location, key, last_fence(job, audit)
+    )
+
+
+def last_fence(job: Job, audit: Sequence[AuditEntry]) -> int | None:
+    """Return the fence of the last claim; None where there was none, or where it can no longer be told.
+
+    A ledger keeps one version for each job. A claim sets it to the fence, completing leaves it, and leaving the state
+    running by any other move adds one. A job may die without having run, and a person's moves add more.
+    """
+    if job.attempts == 0 or audit:
+        return None
+    if job.state in (RUNNING, COMPLETED):
+        return job.version
+    return None if job.state == DEAD else job.version - 1
 
 
 def document(seen: JobDetail, *, store: str | None, with_text: bool) -> dict[str, Any]:
@@ -81,6 +106,8 @@ def document(seen: JobDetail, *, store: str | None, with_text: bool) -> dict[str
         "advice": [
             {"what": advice.what, "command": command(advice, seen, store=store)} for advice in told.advice
         ],
+        "idempotency_key": seen.idempotency_key,
+        "fence": seen.fence,
         "input": input_document(seen, with_text=with_text),
         "receipt": None if seen.receipt is None else seen.receipt.document(),
         "audit": [asdict(entry) for entry in seen.audit],

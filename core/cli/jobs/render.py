@@ -85,6 +85,10 @@ def _figures(seen: JobDetail, *, with_text: bool) -> list[tuple[str, Cell]]:
         ("Attempts", str(job.attempts)),
         ("Version", f"{job.version} (the fence of its last claim or move)"),
     ]
+    if seen.fence is not None:
+        rows.append(("Fence", f"{seen.fence} (of the last claim)"))
+    if seen.idempotency_key is not None:
+        rows.append(("Key", f"{seen.idempotency_key} (the same for every attempt)"))
     if job.priority:
         rows.append(("Priority", str(job.priority)))
     for name, at_ms in (
