@@ -141,8 +141,8 @@ def locked(store: str) -> Iterator[None]:
 IMPATIENT = """
 import sys
 from fencepost.core.cli import main
-from fencepost.core.cli.worker import process
-process.OVERDUE_S = 0.2
+from fencepost.core.cli.worker import signals
+signals.OVERDUE_S = 0.2
 main(sys.argv[1:])
 """
 

@@ -1,13 +1,11 @@
-"""Running a worker as a process: signals, logs, the health file, and what is printed."""
+"""Running a worker as a process: its logs, the health file, and what is printed; ``signals.py`` has how it stops."""
 
 from __future__ import annotations
 
 import json
 import logging
 import os
-import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
@@ -24,12 +22,11 @@ from ...worker.worker import Worker
 from ..garbage import keep_what_start_has_made
 from ..ui.output import print_document, write
 from ..ui.progress import progress
+from .signals import stop_on_signals
 
 _log = logging.getLogger("fencepost.worker")
 
 HEALTH_EVERY_S: Final = 1.0
-OVERDUE_S: Final = 10.0
-"""How long after its grace a worker may take to end: each look at a ledger that is locked takes half a minute."""
 
 
 def run_worker(
@@ -80,32 +77,6 @@ def run_worker(
 def default_claimant() -> str:
     """host:pid:start, for people: who it was, even when the process number is used again."""
     return f"{os.uname().nodename}:{os.getpid()}:{int(time.time())}"
-
-
-def stop_on_signals(worker: Worker, *, grace_s: float) -> None:
-    """The first SIGTERM or SIGINT stops the worker in order, the second one ends the process at once.
-
-    So it ends ``OVERDUE_S`` after the grace, whatever keeps it: a ledger or an effect that does not answer.
-    """
-
-    def stop(number: int, frame: object) -> None:
-        if worker.stopping:
-            os._exit(1)
-        worker.stop()
-        overdue = threading.Timer(grace_s + OVERDUE_S, end_at_once)
-        overdue.daemon = True
-        overdue.start()
-
-    def end_at_once() -> None:
-        _log.error(
-            "the worker has not ended %g s after its grace, because its ledger or an effect does not answer: it ends "
-            "at once, and what it holds waits for its leases to end",
-            OVERDUE_S,
-        )
-        os._exit(1)
-
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, stop)
 
 
 class Lines:
