@@ -32,7 +32,7 @@ from typing import Final
 
 
 class FencepostError(Exception):
-    """The root of the tree above."""
+    """The base of every error that Fencepost raises."""
 
 
 class InvalidInput(FencepostError):
@@ -40,7 +40,7 @@ class InvalidInput(FencepostError):
 
 
 class LimitExceeded(InvalidInput):
-    """A value is well formed but larger than what is carried."""
+    """A value is well formed, but larger than the limit."""
 
 
 class IdentityConflict(FencepostError):
@@ -48,7 +48,7 @@ class IdentityConflict(FencepostError):
 
 
 class LeaseLost(FencepostError):
-    """The claim no longer holds the job; whatever it did, it must not report success."""
+    """The lease of the claim is no longer valid; whatever the attempt did, it must not report success."""
 
 
 class ReceiptConflict(FencepostError):
@@ -72,7 +72,7 @@ class LedgerFailed(LedgerError):
 
 
 class LedgerReplaced(LedgerFailed):
-    """Another ledger stands where this one was opened, which knows nothing of its claims: open it anew."""
+    """Another ledger is in the place of the opened one and knows nothing of its claims: open it anew."""
 
 
 class LedgerSealed(LedgerFailed):

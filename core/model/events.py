@@ -10,7 +10,7 @@ from .receipts import Receipt
 
 
 class Event(NamedTuple):
-    """One attempt: the claim's version, the state that the job was left in, and why if it is not completed.
+    """What became of one attempt: the claim's version, the job's state after it, and the error if it is not completed.
 
     ``lost`` is no state of a job: the claim no longer held when the worker wanted to move it.
     """

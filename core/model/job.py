@@ -141,7 +141,7 @@ class Job(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ClaimRequest:
-    """Whose claim it is, and of what; ``None`` for queues or effects means all of them.
+    """What a claim asks for, and in whose name; ``None`` for queues or effects means all of them.
 
     Raises:
         InvalidInput: a field breaks its rule.

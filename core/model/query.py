@@ -13,7 +13,7 @@ from .job import DEAD, STATES, Job, State
 
 @dataclass(frozen=True, slots=True)
 class JobQuery:
-    """A page of the jobs for which all that is given holds; ``None`` means any.
+    """Asks for a page of the jobs that match every given filter; ``None`` matches any job.
 
     Raises:
         InvalidInput: a field breaks its rule.
