@@ -220,6 +220,8 @@ def _running(job: Job, around: Surroundings) -> Explanation:
 
 
 def _after_lease(job: Job, around: Surroundings) -> str:
+    if job.started_at_ms is not None and around.has_receipt:
+        return "the next claim completes it by the receipt that is there"
     if job.started_at_ms is not None:
         return "it is held, because nobody can tell whether its effect was applied"
     if job.attempts >= limit_of(job, around.max_attempts):

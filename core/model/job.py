@@ -270,17 +270,17 @@ def retry(
     max_attempts: int,
     exhausted_error: str = EXHAUSTED,
 ) -> Job | None:
-    """The attempt failed: back to the queue for ``run_at_ms``, or dead when that was the last one."""
+    """The attempt failed, and nothing was done: back to the queue for ``run_at_ms``, or dead after the last one."""
     if not lease_valid(job, version, now_ms):
         return None
     if job.attempts >= limit_of(job, max_attempts):
-        return _dead(job, now_ms=now_ms, error=exhausted_error if error is None else error)
+        return _not_done(_dead(job, now_ms=now_ms, error=exhausted_error if error is None else error))
     return _left(job, QUEUED)._replace(run_at_ms=run_at_ms, last_error=error, started_at_ms=None)
 
 
 def fail(job: Job, version: int, *, now_ms: int, error: str) -> Job | None:
-    """No further attempt can help: dead at once."""
-    return _dead(job, now_ms=now_ms, error=error) if lease_valid(job, version, now_ms) else None
+    """Nothing was done, and no further attempt can help: dead at once."""
+    return _not_done(_dead(job, now_ms=now_ms, error=error)) if lease_valid(job, version, now_ms) else None
 
 
 def release(job: Job, version: int, *, now_ms: int) -> Job | None:
@@ -303,15 +303,18 @@ def expire(job: Job, *, now_ms: int, error: str = EXPIRED) -> Job | None:
     return _dead(job, now_ms=now_ms, error=error) if expired(job, now_ms) else None
 
 
-def reap(job: Job, request: ClaimRequest, *, now_ms: int) -> Job | None:
+def reap(job: Job, request: ClaimRequest, *, now_ms: int, has_receipt: bool) -> Job | None:
     """What a claim does first with a job whose time has passed: expire, lost, exhausted, reclaim.
 
-    The first that fits is done. None: nothing has passed.
+    The first that fits is done. None: nothing has passed. ``has_receipt`` is asked of a job that had started: with a
+    receipt the attempt was not lost, and the claim that completes the job by it is no attempt more.
     """
     if expired(job, now_ms):
         return _dead(job, now_ms=now_ms, error=request.expired_error)
     over = lapsed(job, now_ms)
     if over and job.started_at_ms is not None:
+        if has_receipt:
+            return _left(job, QUEUED)._replace(run_at_ms=None, attempts=job.attempts - 1, started_at_ms=None)
         return _left(job, HELD)._replace(last_error=request.lost_error)
     if (over or job.state == QUEUED) and job.attempts >= limit_of(job, request.max_attempts):
         return _dead(job, now_ms=now_ms, error=request.exhausted_error)
@@ -403,6 +406,11 @@ def resolve(job: Job, *, now_ms: int, decision: Decision, error: str = FAILED_BY
 def _left(job: Job, state: State) -> Job:
     """The job in another state under a new fence, so that whoever held it is refused."""
     return job._replace(state=state, version=job.version + 1, lease_until_ms=0)
+
+
+def _not_done(job: Job) -> Job:
+    """The job without its start: its owner said that nothing was done, so that a redrive may try it again."""
+    return job._replace(started_at_ms=None)
 
 
 def _dead(job: Job, *, now_ms: int, error: str) -> Job:

@@ -88,8 +88,8 @@ ALLOWED: Final[dict[str, tuple[tuple[str, ...], Change]]] = {
         LIVE,
         lambda job: _queued(job)._replace(run_at_ms=LATER_MS + 1, last_error="again", started_at_ms=None),
     ),
-    "last retry": (LIVE, _dead("max attempts exceeded")),
-    "fail": (LIVE, _dead("never")),
+    "last retry": (LIVE, lambda job: _dead("max attempts exceeded")(job._replace(started_at_ms=None))),
+    "fail": (LIVE, lambda job: _dead("never")(job._replace(started_at_ms=None))),
     "release": (
         ("running", "running_expired"),
         lambda job: _queued(job)._replace(attempts=job.attempts - 1),

@@ -119,7 +119,8 @@ class ModelJobs(LedgerVerbs):
         passed = [
             (rules.reap_due_ms(job, now_ms), moved)
             for job in self._store.jobs.values()
-            if request.serves(job) and (moved := rules.reap(job, request, now_ms=now_ms))
+            if request.serves(job)
+            and (moved := rules.reap(job, request, now_ms=now_ms, has_receipt=job.id in self._store.receipts))
         ]
         passed.sort(key=lambda pair: pair[0])
         for _, moved in passed[: rules.REAP_LIMIT]:

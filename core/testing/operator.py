@@ -108,6 +108,19 @@ class OperatorContract(Contract):
         lost = claim_one(ledger, 4)
         assert claim_one(ledger, lost.lease_until_ms).attempts == 2
 
+    @pytest.mark.parametrize("answer", ["retry", "fail"])
+    def test_redriving_what_its_owner_said_was_not_done_queues_it(self, ledger: Ledger, answer: str) -> None:
+        enqueue(ledger, "a", effect="send")
+        job = claim_one(ledger, 0)
+        ledger.begin("a", job.version, now_ms=1)
+        if answer == "retry":
+            ledger.retry("a", job.version, run_at_ms=9, error="rate limited", max_attempts=1, now_ms=2)
+        else:
+            ledger.fail("a", job.version, error="no such card", now_ms=2)
+        assert (job_of(ledger).state, job_of(ledger).started_at_ms) == ("dead", None)
+        assert ledger.redrive("a", now_ms=3)
+        assert claim_one(ledger, 4).attempts == 1
+
     # -- resolve --
 
     def held(self, ledger: Ledger, effect: str = "send") -> int:

@@ -19,6 +19,8 @@ from .base import (
     job_of,
     new,
     reap_passed,
+    receipt,
+    settlement,
 )
 
 BOUNDARY = [(-1, False), (0, True), (+1, True)]
@@ -116,6 +118,38 @@ class ReapContract(Contract):
         assert job.last_error == ("attempt lost after its start" if passed else None)
         assert (job.version, job.attempts) == (2 if passed else 1, 1)
         assert job.started_at_ms == 1
+
+    def test_an_attempt_that_left_its_receipt_is_not_lost_but_handed_back(self, ledger: Ledger) -> None:
+        enqueue(ledger, "a", run_at_ms=3)
+        first = claim_one(ledger, 3, max_attempts=1)
+        ledger.begin("a", first.version, now_ms=4)
+        ledger.publish(receipt())
+        reap_passed(ledger, first.lease_until_ms, max_attempts=1)
+        job = job_of(ledger)
+        assert (job.state, job.version, job.attempts) == ("queued", 2, 0)
+        assert (job.started_at_ms, job.run_at_ms, job.lease_until_ms, job.last_error) == (None, None, 0, None)
+
+    def test_a_receipt_lets_the_next_claim_complete_what_its_owner_did_not(self, ledger: Ledger) -> None:
+        enqueue(ledger, "a")
+        for n in range(3):
+            last = claim_one(ledger, LEASE_MS * n, max_attempts=1)
+            ledger.begin("a", last.version, now_ms=LEASE_MS * n)
+            ledger.publish(receipt())
+        (settled,) = ledger.settle([settlement(last)], now_ms=LEASE_MS * 3 - 1)
+        assert (settled.completed, settled.reused) == (True, True)
+        assert job_of(ledger).state == "completed"
+
+    @pytest.mark.parametrize("other", ["receipt of another", "no start"])
+    def test_a_receipt_helps_only_the_job_that_had_started_with_it(self, ledger: Ledger, other: str) -> None:
+        enqueue(ledger, "a", "b")
+        first, _ = claim(ledger, 0, limit=2, max_attempts=1)
+        if other == "no start":
+            ledger.publish(receipt())
+        else:
+            ledger.begin("a", first.version, now_ms=1)
+            ledger.publish(receipt("b"))
+        claim(ledger, LEASE_MS, max_attempts=1)
+        assert job_of(ledger).state == ("dead" if other == "no start" else "held")
 
     def test_the_error_of_a_lost_attempt_can_be_given(self, ledger: Ledger) -> None:
         enqueue(ledger, "a")

@@ -98,9 +98,9 @@ def dead(ledger: Ledger) -> int:
 
 
 def dead_started(ledger: Ledger) -> int:
-    """Buried after its attempt had started, without a receipt."""
+    """Cancelled after its attempt had started, without a receipt."""
     version = started(ledger)
-    assert ledger.fail("a", version, error="it cannot be", now_ms=CLAIMED_MS + 2)
+    assert ledger.cancel("a", now_ms=CLAIMED_MS + 2)
     return version
 
 

@@ -39,7 +39,7 @@ def test_retention_ends_before_expiry_begins_and_the_step_between_does_both(
         purgeable=lambda transaction, queue, now_ms, limit: take("p", limit),
         expired=lambda transaction, queue, now_ms, limit: take("e", limit),
         purge=lambda transaction, places: None,
-        bury=lambda transaction, places, error, now_ms: None,
+        bury=lambda transaction, places, error, now_ms, nothing_done: None,
     )
     sweep: Sweep[Any] = Sweep(engine, None)
     done = []

@@ -77,6 +77,11 @@ def told(job: Job, **around: object) -> str:
         ),
         (RUNNING._replace(attempts=3), {}, "lease ends in 12 s / it is buried, because that was its last"),
         (RUNNING._replace(started_at_ms=5), {}, "then it is held, because nobody can tell"),
+        (
+            RUNNING._replace(started_at_ms=5),
+            {"has_receipt": True},
+            "then the next claim completes it by the receipt that is there",
+        ),
         (RUNNING, {"paused": True}, "waits until the queue 'default' is resumed"),
         (RUNNING, {"has_receipt": True}, "completes it by the receipt that is there"),
         (RUNNING._replace(expires_at_ms=NOW_MS - 1), {}, "claimed by w1 / but it expired 1 ms ago"),

@@ -69,7 +69,14 @@ CHANGES: dict[str, dict[str, Any]] = {
         "last_error": "again",
         "started_at_ms": None,
     },
-    "fail": {"state": "dead", "version": 8, "lease_until_ms": 0, "last_error": "never", "died_at_ms": NOW},
+    "fail": {
+        "state": "dead",
+        "version": 8,
+        "lease_until_ms": 0,
+        "last_error": "never",
+        "died_at_ms": NOW,
+        "started_at_ms": None,
+    },
     "release": {"state": "queued", "version": 8, "lease_until_ms": 0, "attempts": 1},
     "hold": {"state": "held", "version": 8, "lease_until_ms": 0, "last_error": "look"},
 }
@@ -135,8 +142,8 @@ def test_a_retry_at_the_limit_is_the_end(attempts: int, dead: bool, own: int | N
     assert moved.state == ("dead" if dead else "queued")
     if dead:
         assert moved == job._replace(
-            state="dead", version=8, lease_until_ms=0, last_error="mine", died_at_ms=NOW
-        )
+            state="dead", version=8, lease_until_ms=0, last_error="mine", died_at_ms=NOW, started_at_ms=None
+        ), "its owner said that nothing was done"
 
 
 def test_the_last_retry_without_an_error_says_that_the_attempts_are_used_up() -> None:

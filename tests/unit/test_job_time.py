@@ -65,7 +65,7 @@ def test_queued_and_running_jobs_expire_even_under_a_live_lease(
     buried = passed and state in ("queued", "running")
     assert rules.expired(job, NOW) is buried
     assert rules.expire(job, now_ms=NOW) == (dead(job, "expired") if buried else None)
-    settled = rules.reap(job, REQUEST, now_ms=NOW)
+    settled = rules.reap(job, REQUEST, now_ms=NOW, has_receipt=False)
     assert settled == (dead(job, "too late") if buried else None)
 
 
@@ -86,11 +86,11 @@ def test_the_error_of_an_expiry_can_be_given() -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "expires", "lease_over", "started", "used_up"),
-    list(itertools.product(STATES, *[(False, True)] * 4)),
+    ("state", "expires", "lease_over", "started", "used_up", "has_receipt"),
+    list(itertools.product(STATES, *[(False, True)] * 5)),
 )
 def test_the_first_that_fits_is_done(
-    state: State, expires: bool, lease_over: bool, started: bool, used_up: bool
+    state: State, expires: bool, lease_over: bool, started: bool, used_up: bool, has_receipt: bool
 ) -> None:
     job = FULL._replace(
         state=state,
@@ -103,6 +103,15 @@ def test_the_first_that_fits_is_done(
     if state == "running":
         if expires:
             want = dead(job, "too late")
+        elif lease_over and started and has_receipt:
+            want = job._replace(
+                state="queued",
+                version=8,
+                lease_until_ms=0,
+                run_at_ms=None,
+                started_at_ms=None,
+                attempts=job.attempts - 1,
+            )
         elif lease_over and started:
             want = job._replace(state="held", version=8, lease_until_ms=0, last_error="lost it")
         elif lease_over and used_up:
@@ -114,7 +123,7 @@ def test_the_first_that_fits_is_done(
             want = dead(job, "too late")
         elif used_up:
             want = dead(job, "used up")
-    assert rules.reap(job, REQUEST, now_ms=NOW) == want
+    assert rules.reap(job, REQUEST, now_ms=NOW, has_receipt=has_receipt) == want
 
 
 @PASSED
@@ -122,7 +131,7 @@ def test_a_lease_ends_at_its_instant(offset_ms: int, passed: bool) -> None:
     job = FULL._replace(lease_until_ms=NOW + offset_ms)
     assert rules.lapsed(job, NOW) is passed
     assert rules.lease_valid(job, 7, NOW) is not passed, "the exact complement"
-    assert (rules.reap(job, REQUEST, now_ms=NOW) is not None) is passed
+    assert (rules.reap(job, REQUEST, now_ms=NOW, has_receipt=False) is not None) is passed
 
 
 @pytest.mark.parametrize("state", [state for state in STATES if state != "running"])
@@ -137,17 +146,23 @@ def test_attempts_are_used_up_at_the_jobs_own_limit_else_the_workers(
     state: State, attempts: int, used_up: bool, own: int | None, workers: int
 ) -> None:
     job = FULL._replace(state=state, attempts=attempts, lease_until_ms=0, stamps=Stamps(max_attempts=own))
-    settled = rules.reap(job, replace(REQUEST, max_attempts=workers), now_ms=NOW)
+    settled = rules.reap(job, replace(REQUEST, max_attempts=workers), now_ms=NOW, has_receipt=False)
     assert (settled is not None and settled.state == "dead") is used_up
 
 
 def test_used_up_attempts_leave_the_last_valid_claim_alone() -> None:
-    assert rules.reap(FULL._replace(attempts=3, lease_until_ms=NOW + 1), REQUEST, now_ms=NOW) is None
+    assert (
+        rules.reap(FULL._replace(attempts=3, lease_until_ms=NOW + 1), REQUEST, now_ms=NOW, has_receipt=False)
+        is None
+    )
 
 
 def test_a_queued_job_that_had_started_is_not_lost() -> None:
     """It can be queued and started only if its release or retry was written by another program."""
-    assert rules.reap(FULL._replace(state="queued", started_at_ms=1), REQUEST, now_ms=NOW) is None
+    assert (
+        rules.reap(FULL._replace(state="queued", started_at_ms=1), REQUEST, now_ms=NOW, has_receipt=False)
+        is None
+    )
 
 
 def test_errors_of_a_settling_have_their_defaults() -> None:
@@ -159,7 +174,7 @@ def test_errors_of_a_settling_have_their_defaults() -> None:
         "max attempts exceeded": over._replace(attempts=3),
     }
     for error, job in cases.items():
-        settled = rules.reap(job, request, now_ms=NOW)
+        settled = rules.reap(job, request, now_ms=NOW, has_receipt=False)
         assert settled is not None
         assert settled.last_error == error
 

@@ -54,9 +54,10 @@ def made(job: Job) -> Iterator[tuple[str, Job | None]]:
         yield "redrive", moves.redrive(job, now_ms=NOW, has_receipt=has_receipt)
     for decision in ("applied", "retry", "fail"):
         yield "resolve", moves.resolve(job, now_ms=NOW, decision=decision)
-    settled = moves.reap(job, REQUEST, now_ms=NOW)
     names = {moves.EXPIRED: "expire", moves.ATTEMPT_LOST: "lost", moves.EXHAUSTED: "exhausted"}
-    yield names.get((settled and settled.last_error) or "", "reclaim"), settled
+    for has_receipt in (False, True):
+        reaped = moves.reap(job, REQUEST, now_ms=NOW, has_receipt=has_receipt)
+        yield names.get((reaped and reaped.last_error) or "", "reclaim"), reaped
 
 
 def test_the_picture_shows_every_move_and_no_other() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from fencepost.core import (
+    ClaimRequest,
     Hold,
     Job,
     LeaseLost,
@@ -346,6 +347,17 @@ def test_once_records_its_start_and_is_held_when_the_attempt_is_lost(ledger: Led
     again = Acting(delivery="once")
     assert run(ledger, again, now_ms=NOW + 10) == []
     assert (job_of(ledger).state, job_of(ledger).last_error) == ("held", "attempt lost after its start")
+    assert again.applied == []
+
+
+def test_once_is_completed_by_its_receipt_where_its_worker_died_before_it_could(ledger: Ledger) -> None:
+    add(ledger)
+    (job,) = ledger.claim(ClaimRequest("dies", lease_ms=10, max_attempts=1), now_ms=NOW)
+    assert ledger.begin(job.id, job.version, now_ms=NOW)
+    again = Acting(delivery="once")
+    ledger.publish(Receipt(job.id, DIGEST, {"done": 1}, job.effect, again.info.version))
+    (event,) = run(ledger, again, now_ms=NOW + 10, max_attempts=1)
+    assert (event.state, event.reused_effect) == ("completed", True)
     assert again.applied == []
 
 

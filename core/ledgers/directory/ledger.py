@@ -139,7 +139,7 @@ class DirectoryLedger(WithoutSchedules, LedgerVerbs):
             settled = receipting.complete_all(table, settlements, published, now_ms)
             if not all(item.completed for item in settled):
                 return settled, []
-            table.reap(request, now_ms=now_ms)
+            table.reap(request, now_ms=now_ms, has_receipt=lambda id: self._store.receipt(id) is not None)
             claimed = table.claim(request, now_ms=now_ms, room_bytes=MAX_DOCUMENT_BYTES)
         return settled, claimed
 

@@ -7,7 +7,7 @@ claim from looking at jobs that nothing can happen to; the rules themselves are 
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from ...errors import InvalidInput
@@ -90,12 +90,15 @@ class Table:
 
     # -- claiming --
 
-    def reap(self, request: ClaimRequest, *, now_ms: int) -> None:
-        """Do what time has done to the jobs that the claim serves; at most 1,000, the longest passed first."""
+    def reap(self, request: ClaimRequest, *, now_ms: int, has_receipt: Callable[[str], bool]) -> None:
+        """Apply what time has ended of the jobs that the claim serves; at most 1,000, the longest passed first."""
         due: list[tuple[int, int, Job]] = []
         for id in self._watched:
             job = self.jobs[id]
-            if request.serves(job) and (settled := moves.reap(job, request, now_ms=now_ms)):
+            if not request.serves(job):
+                continue
+            answered = job.started_at_ms is not None and moves.lapsed(job, now_ms) and has_receipt(id)
+            if settled := moves.reap(job, request, now_ms=now_ms, has_receipt=answered):
                 due.append((moves.reap_due_ms(job, now_ms), self._order[id], settled))
         due.sort(key=lambda entry: entry[:2])
         for _, _, settled in due[:REAP_LIMIT]:

@@ -14,11 +14,16 @@ from .errors import translate
 from .transaction import Transaction
 
 
-def bury(transaction: Transaction, ids: Sequence[str], error: str, now_ms: int) -> None:
-    """Move live jobs to the dead, each under a new fence and with ``error`` as its last one."""
+def bury(
+    transaction: Transaction, ids: Sequence[str], error: str, now_ms: int, nothing_done: bool = False
+) -> None:
+    """Move live jobs to the dead, each under a new fence and with ``error`` as its last one.
+
+    Their starts are forgotten where ``nothing_done`` says so.
+    """
     if not ids:
         return
-    moved = {"ids": text_array(ids), "error": storable(error), "now_ms": now_ms}
+    moved = {"ids": text_array(ids), "error": storable(error), "now_ms": now_ms, "nothing_done": nothing_done}
     with _whole_move(transaction, len(ids), "to the dead failed; nothing was moved, they are live as before"):
         transaction.change("bury", moved)
 

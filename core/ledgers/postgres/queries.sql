@@ -164,11 +164,14 @@ SELECT
     id,
     CASE
         WHEN expires_at_ms <= %(now_ms)s::bigint THEN 'expire'
-        WHEN state = 'running' AND started_at_ms IS NOT NULL THEN 'lose'
+        WHEN state = 'running' AND started_at_ms IS NOT NULL THEN CASE
+            WHEN EXISTS (SELECT FROM {schema}.fencepost_effects AS receipt WHERE receipt.id = job.id) THEN 'reclaim'
+            ELSE 'lose'
+        END
         WHEN attempts >= coalesce(max_attempts, %(max_attempts)s::bigint) THEN 'exhaust'
         ELSE 'reclaim'
     END
-FROM {schema}.fencepost_jobs
+FROM {schema}.fencepost_jobs AS job
 WHERE id = ANY(ARRAY(SELECT id FROM candidate))
     -- Asked again of the row as it is once it is locked.
     AND (
@@ -185,8 +188,11 @@ SET state = 'held', version = version + 1, lease_until_ms = 0, last_error = %(er
 WHERE id = ANY(%(ids)s::text[])
 
 -- name: reclaim
+-- A job that had started has a receipt: the claim that completes it by that is no attempt more.
 UPDATE {schema}.fencepost_jobs
-SET state = 'queued', version = version + 1, lease_until_ms = 0, run_at_ms = NULL
+SET
+    state = 'queued', version = version + 1, lease_until_ms = 0, run_at_ms = NULL,
+    attempts = attempts - (started_at_ms IS NOT NULL)::int, started_at_ms = NULL
 WHERE id = ANY(%(ids)s::text[])
 
 -- name: shares
@@ -301,7 +307,8 @@ INSERT INTO {schema}.fencepost_dead (
 )
 SELECT
     key, id, version + 1, attempts, queue, effect, priority, run_at_ms, expires_at_ms, enqueued_at_ms, claimant,
-    claimed_at_ms, first_claimed_at_ms, started_at_ms, completed_at_ms, %(error)s, %(now_ms)s::bigint,
+    claimed_at_ms, first_claimed_at_ms, CASE WHEN NOT %(nothing_done)s THEN started_at_ms END, completed_at_ms,
+    %(error)s, %(now_ms)s::bigint,
     visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms
 FROM buried
 

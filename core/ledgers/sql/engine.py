@@ -27,7 +27,8 @@ class Engine(Generic[AnyTransaction]):
 
     find: Callable[[AnyTransaction, str], tuple[Place, Job] | None]
     """The job, live or dead; nobody else moves it until the transaction ends."""
-    bury: Callable[[AnyTransaction, Sequence[Place], str, int], None]
+    bury: Callable[[AnyTransaction, Sequence[Place], str, int, bool], None]
+    """The error and the instant; True: nothing was done, and their starts are forgotten."""
     revive: Callable[[AnyTransaction, Place, Job], None]
     purge: Callable[[AnyTransaction, Sequence[Place]], None]
     purgeable: Callable[[AnyTransaction, str | None, int, int], Sequence[Place]]

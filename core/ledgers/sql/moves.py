@@ -23,7 +23,12 @@ def move(
     if job.state == DEAD:
         engine.revive(transaction, place, moved)
     elif moved.state == DEAD:
-        engine.bury(transaction, [place], moved.last_error or "", moved.died_at_ms or 0)
+        error, died_at_ms, nothing_done = (
+            moved.last_error or "",
+            moved.died_at_ms or 0,
+            moved.started_at_ms is None,
+        )
+        engine.bury(transaction, [place], error, died_at_ms, nothing_done)
     elif moved != job:
         _update(transaction, moved)
     if moved.state == QUEUED:

@@ -36,6 +36,6 @@ class Sweep(Generic[AnyTransaction]):
             self._purging = len(old) == STEP
         if not self._purging:
             late = self._engine.expired(transaction, self._queue, now_ms, STEP)
-            self._engine.bury(transaction, late, EXPIRED, now_ms)
+            self._engine.bury(transaction, late, EXPIRED, now_ms, False)
             self._expired += len(late)
             self.done = len(late) < STEP

@@ -13,8 +13,12 @@ from .errors import translate
 from .transaction import Transaction
 
 
-def bury(transaction: Transaction, keys: Sequence[int], error: str, now_ms: int) -> None:
+def bury(
+    transaction: Transaction, keys: Sequence[int], error: str, now_ms: int, nothing_done: bool = False
+) -> None:
     """Move live jobs to the dead, each under a new fence and with ``error`` as its last one.
+
+    Their starts are forgotten where ``nothing_done`` says so.
 
     Raises:
         LedgerFailed: the engine refused; the jobs are where they were, unchanged.
@@ -25,7 +29,9 @@ def bury(transaction: Transaction, keys: Sequence[int], error: str, now_ms: int)
     with _whole_move(
         transaction, len(keys), "to the dead failed; nothing was moved, they are live as before"
     ):
-        transaction.change("bury", moved | {"error": storable(error), "now_ms": now_ms})
+        transaction.change(
+            "bury", moved | {"error": storable(error), "now_ms": now_ms, "nothing_done": nothing_done}
+        )
         transaction.change("forget_buried", moved)
 
 

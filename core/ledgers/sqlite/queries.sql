@@ -226,7 +226,10 @@ SELECT
     job.key,
     CASE
         WHEN job.expires_at_ms <= :now_ms THEN 'expire'
-        WHEN job.state = 'running' AND job.started_at_ms IS NOT NULL THEN 'lose'
+        WHEN job.state = 'running' AND job.started_at_ms IS NOT NULL THEN CASE
+            WHEN EXISTS (SELECT 1 FROM fencepost_effects AS receipt WHERE receipt.id = job.id) THEN 'reclaim'
+            ELSE 'lose'
+        END
         WHEN job.attempts >= coalesce(job.max_attempts, :max_attempts) THEN 'exhaust'
         ELSE 'reclaim'
     END
@@ -242,8 +245,11 @@ SET state = 'held', version = version + 1, lease_until_ms = 0, last_error = :err
 WHERE key IN (SELECT value FROM json_each(:keys))
 
 -- name: reclaim
+-- A job that had started has a receipt: the claim that completes it by that is no attempt more.
 UPDATE fencepost_jobs
-SET state = 'queued', version = version + 1, lease_until_ms = 0, run_at_ms = NULL
+SET
+    state = 'queued', version = version + 1, lease_until_ms = 0, run_at_ms = NULL,
+    attempts = attempts - (started_at_ms IS NOT NULL), started_at_ms = NULL
 WHERE key IN (SELECT value FROM json_each(:keys))
 
 -- name: pick
@@ -353,7 +359,8 @@ INSERT INTO fencepost_dead (
 )
 SELECT
     key, id, version + 1, attempts, queue, effect, priority, run_at_ms, expires_at_ms, enqueued_at_ms, claimant,
-    claimed_at_ms, first_claimed_at_ms, started_at_ms, completed_at_ms, :error, :now_ms,
+    claimed_at_ms, first_claimed_at_ms, CASE WHEN NOT :nothing_done THEN started_at_ms END, completed_at_ms,
+    :error, :now_ms,
     visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms
 FROM fencepost_jobs WHERE key IN (SELECT value FROM json_each(:keys))
 

@@ -62,7 +62,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "expired": {"queue": None, "now_ms": 5_000, "limit": 1_000},
     "next_due": {"queues": None, "effects": "{count}"},
     "reclaim": {"ids": text_array(NAMES)},
-    "bury": {"ids": text_array(NAMES), "error": "x", "now_ms": 5_000},
+    "bury": {"ids": text_array(NAMES), "error": "x", "now_ms": 5_000, "nothing_done": False},
 }
 """What a claim, a settlement, a heartbeat, a sweep and an idle worker run."""
 
