@@ -16,7 +16,7 @@ from .ui.output import replace_unprintable, unwritable
 
 DEBUG_ENV = "FENCEPOST_DEBUG"
 _UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
-"""Without a file's name they are about a stream, and so about stdout: ledgers translate their own errors."""
+"""Such an error without a file's name is about stdout: ledgers translate the errors of their own files."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -27,7 +27,7 @@ def main(arguments: list[str] | None = None) -> None:
     debug = "--debug" in ours or bool(os.environ.get(DEBUG_ENV))
     arguments = [argument for argument in ours if argument != "--debug"] + arguments[len(ours) :]
     if sys.stderr is None:
-        # Python leaves out a stream that is closed, and prints what is meant for it to stdout.
+        # Where stderr is closed Python has no object for it, and print(file=None) would write to stdout.
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - as long as the program
     if sys.stdout is None:
         sys.exit(
@@ -52,7 +52,7 @@ def _run(arguments: list[str], *, debug: bool) -> int:
     except FencepostError as error:
         return _failed(str(error), debug=debug)
     except BrokenPipeError:
-        return 1  # whoever read our output has gone, and needs no message
+        return 1  # the reader of our output has gone, and needs no message
     except OSError as error:
         message = (
             str(unwritable(error))
@@ -70,7 +70,7 @@ def _unexpected(error: Exception) -> str:
 
 
 def _flushed(status: int, *, debug: bool) -> int:
-    """Write out what Python still holds back; the exit status that follows from that."""
+    """Write what is left in the buffer of stdout, and return the exit status that follows."""
     try:
         sys.stdout.flush()
     except OSError as error:

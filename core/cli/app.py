@@ -1,6 +1,6 @@
 """The commands of ``fencepost``, and the options of the program itself.
 
-A command is imported when it is used (``lazy.py``), and imports what it needs when it runs.
+A command is imported when it is used (``lazy.py``).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .lazy import Lazy, LazyGroup
 
 
 class Commands(LazyGroup):
-    """Every command: another one is another line here."""
+    """The table of the commands."""
 
     table: ClassVar[Mapping[str, Lazy]] = {
         "enqueue": Lazy(
@@ -26,17 +26,15 @@ class Commands(LazyGroup):
         "status": Lazy("status", "status", "Show the jobs and the receipts of a store, as one document."),
         "demo": Lazy("demo", "demo", "Show a crash and its recovery, on a store of its own."),
         "jobs": Lazy(
-            "jobs.commands", "app", "Look for jobs, see why one has not run, cancel one, decide a held one."
+            "jobs.commands", "app", "Find jobs, see why one has not run, cancel jobs, decide held ones."
         ),
-        "dead": Lazy("jobs.dead", "app", "List the dead jobs, give them a new life, or forget them."),
-        "top": Lazy("top.command", "top", "Watch a ledger at work, live."),
-        "queues": Lazy("queues", "app", "Show how each queue stands; pause one, resume it."),
+        "dead": Lazy("jobs.dead", "app", "List dead jobs, queue them again, or purge them."),
+        "top": Lazy("top.command", "top", "Watch a ledger live."),
+        "queues": Lazy("queues", "app", "Show the queues; pause one, resume it."),
         "schedule": Lazy("schedule", "app", "Enqueue a job again and again: add, list, remove, run."),
-        "sweep": Lazy("sweep", "sweep", "Bury what has expired, purge what was kept long enough."),
+        "sweep": Lazy("sweep", "sweep", "Bury expired jobs, and purge dead ones whose retention has ended."),
         "audit": Lazy("audit", "audit", "List the manual actions on a ledger: who, when, why."),
-        "doctor": Lazy(
-            "doctor", "doctor", "Look for what is wrong with a ledger, and say what to do about it."
-        ),
+        "doctor": Lazy("doctor", "doctor", "Check a ledger, and name a remedy for each finding."),
         "copy": Lazy("copy", "copy", "Move a whole ledger to another one, of any kind."),
         "migrate": Lazy("migrate", "migrate", "Bring the schema of a PostgreSQL ledger up to date."),
         "plugins": Lazy("plugins", "app", "Show the plugins that are installed, and examine them."),
@@ -72,7 +70,7 @@ def fencepost(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help="Show tracebacks of errors. May stand anywhere in the command.")
+        bool, typer.Option("--debug", help="Show tracebacks of errors. Can be given anywhere in the command.")
     ] = False,
 ) -> None:
     """Background work with side effects, applied once: durable jobs, leases with fences, receipts."""

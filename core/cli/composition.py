@@ -1,4 +1,4 @@
-"""Putting the parts together: configuration, plugins with their settings, and effects."""
+"""The effects of one command: plugins, with the settings that the configuration and the options give."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .ui.output import warn
 class Effects:
     """The plugins of one command, and the effects chosen from them with the settings that the user gave.
 
-    While it is open no log line shows a secret; at its end the effects are closed.
+    While it is open, no log line shows a secret. At its end the effects are closed.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Effects:
         self._while_open.close()
 
     def choose(self, name: str) -> Effect:
-        """The effect of that name with its settings; EffectNotFound or PluginError where that cannot be."""
+        """Return the effect of that name with its settings, or raise EffectNotFound or PluginError."""
         return self.plugins.choose(name, self._settings.get(name))
 
     def text_check(self, name: str) -> Callable[[str], None]:

@@ -1,4 +1,4 @@
-"""``fencepost demo``: a worker dies after its effect, the next one finishes the job and does not repeat it."""
+"""``fencepost demo``: a worker dies after its effect; the next one finishes the job without repeating the effect."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ def demo(
 ) -> None:
     """Show a crash and its recovery on a store of its own, which is removed afterwards.
 
-    Five processes, and what each prints: enqueue; a worker that dies right after its first effect; status; the next
-    worker, once the dead one's lease has ended; status. Times are logical, in ms: 100, a lease of 10, then 111.
+    It runs five processes and prints what each prints: enqueue; a worker that dies right after its first effect;
+    status; the next worker, once the dead one's lease has ended; status. Times are logical, in ms: 100, a lease of
+    10, then 111.
 
     Example: fencepost demo --input docs/samples/jobs.json
     """

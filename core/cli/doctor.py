@@ -1,4 +1,4 @@
-"""``fencepost doctor``: what is wrong with a ledger, and what to do about it."""
+"""``fencepost doctor``: check a ledger, and name a remedy for each finding."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..ledgers.open import ledger_exists, open_inspection
 from ..model.clock import logical, wall_ms
 from .installed import effect_here
 from .ui import options
-from .ui.output import for_a_program, print_document
+from .ui.output import print_document, wants_json
 from .ui.progress import progress
 from .ui.store import store_name
 
@@ -32,7 +32,7 @@ def doctor(
     now_ms: options.NowMs = -1,
     config: options.Config = None,
 ) -> None:
-    """Look for what is wrong with a ledger, without changing it; exit 1 if anything is, with a remedy for each.
+    """Check a ledger without changing it; exit 1 if anything is wrong, and name a remedy for each finding.
 
     Files and modes, the schema, the engine's own check, parts that are missing, receipts that do not match, held and
     stuck jobs, clocks, file systems. Workers may go on meanwhile.
@@ -44,7 +44,7 @@ def doctor(
         raise InvalidInput(f"{name}: there is no ledger of that name; say which with --store")
     logical_ms = options.logical_or_none(now_ms)
     clock = wall_ms if logical_ms is None else logical(logical_ms)
-    with open_inspection(name, clock=clock) as inspection, progress("looking at jobs") as tell:
+    with open_inspection(name, clock=clock) as inspection, progress("looking at jobs") as report_progress:
         at_ms = inspection.now_ms() if logical_ms is None else logical_ms
         report = examine(
             inspection,
@@ -52,17 +52,17 @@ def doctor(
             verify=verify,
             count=effect_outcome,
             lacks_settings=lambda effect: effect_here(effect, config).lacks_settings,
-            progress=tell,
+            progress=report_progress,
         )
         location = inspection.location
-    if for_a_program(as_json):
+    if wants_json(as_json):
         print_document(_document(report, location))
     else:
         from .ui.render import draw_findings  # rich is slow to load, and only a terminal needs it
 
         draw_findings(report, location)
     if report.findings:
-        # The findings are what was asked for, so they are printed; the status is the answer to "is it sound?".
+        # The findings are printed although the status is 1: they are what the person asked for.
         raise typer.Exit(1)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Lazy(NamedTuple):
-    """One command: where its function or its ``typer.Typer`` lies, and what ``--help`` says of it."""
+    """One command: the place of its function or its ``typer.Typer``, and its line in ``--help``."""
 
     module: str
     """Below ``fencepost.core.cli``."""
@@ -27,7 +27,7 @@ class Lazy(NamedTuple):
     summary: str
 
     def load(self, name: str) -> Command:
-        """Import and build it."""
+        """Import the command and build it."""
         found: typer.Typer | Callable[..., Any] = getattr(
             import_module(f".{self.module}", __package__), self.attribute
         )
@@ -50,7 +50,7 @@ def _in_plain_words(command: Command) -> Command:
 
 
 class _Commands(Mapping[str, "Command"]):
-    """Looks like the dictionary of commands that a group has."""
+    """The commands of a group as a mapping that builds each when it is asked for."""
 
     def __init__(self, table: Mapping[str, Lazy]) -> None:
         self._table: Final = table
@@ -69,7 +69,7 @@ class _Commands(Mapping[str, "Command"]):
 
 
 class LazyGroup(TyperGroup):
-    """A group whose commands stand in ``table``."""
+    """A group whose commands are those of ``table``."""
 
     table: ClassVar[Mapping[str, Lazy]] = {}
 
@@ -78,10 +78,10 @@ class LazyGroup(TyperGroup):
         self.commands = _Commands(self.table)  # type: ignore[assignment]  # nothing adds to it later
 
     def list_commands(self, ctx: Context) -> list[str]:
-        """The names, without building anything."""
+        """Return the names, without building anything."""
         return list(self.table)
 
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
-        """What ``--help`` lists, without building anything."""
+        """Write the list of ``--help``, without building anything."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.summary) for name, entry in self.table.items()])

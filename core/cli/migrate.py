@@ -17,14 +17,13 @@ from .ui.store import store_name
 def migrate(
     store: options.Store = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the SQL instead, for whoever may change the schema.")
+        bool, typer.Option("--dry-run", help="Only print the SQL, for a person who may change the schema.")
     ] = False,
     config: options.Config = None,
 ) -> None:
     """Bring the schema of a PostgreSQL ledger up to date; make it where it is absent.
 
-    Programs that are running go on meanwhile. A ledger in a folder or in SQLite needs no such thing: it is brought
-    up to date when it is opened.
+    Running programs go on meanwhile. A ledger in a folder or in SQLite is brought up to date when it is opened.
 
     Example: fencepost migrate --store postgresql://db/jobs --dry-run
     """

@@ -1,4 +1,4 @@
-"""``fencepost plugins``: what is installed, whether it works, and whether an effect keeps its promise."""
+"""``fencepost plugins``: list what is installed, find what is broken, and check the promise of an effect."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...plugins.manager import Plugins
 from ..config import Config, load
 from ..errors import InvalidInput, PluginError
 from .ui import options
-from .ui.output import documents_only, for_a_program, print_document
+from .ui.output import documents_only, print_document, wants_json
 
 if TYPE_CHECKING:
     from ...plugins.testing import Result
@@ -33,7 +33,9 @@ app = typer.Typer(
 def show(
     context: typer.Context,
     as_json: options.Json = False,
-    all_plugins: Annotated[bool, typer.Option("--all", help="Also those that ship with fencepost.")] = False,
+    all_plugins: Annotated[
+        bool, typer.Option("--all", help="Also show those that ship with fencepost.")
+    ] = False,
     plugin: options.Plugin = None,
     no_plugin: options.NoPlugin = None,
 ) -> None:
@@ -46,7 +48,7 @@ def show(
     with documents_only():
         plugins = Plugins.load(blocked=no_plugin or (), modules=plugin or (), tolerant=True)
     rows = listing.rows(plugins, all=all_plugins)
-    if for_a_program(as_json):
+    if wants_json(as_json):
         print_document({"schema_version": 1, "api_version": API_VERSION, "plugins": rows})
     else:
         sys.stdout.write(listing.table(rows))
@@ -82,7 +84,7 @@ def doctor(
             + "\n".join(f"  {listing.called(row)}: {reason}" for row, reason in broken)
             + "\nRepair, set up, upgrade or uninstall them, or block them with --no-plugin NAME."
         )
-    if for_a_program(as_json):
+    if wants_json(as_json):
         print_document({"schema_version": 1, "plugins": len(rows), "broken": []})
     else:
         sys.stdout.write(f"none of {len(rows)} plugins is broken\n")
@@ -95,12 +97,12 @@ def check(
         Optional[str],  # noqa: UP045 - typer reads the annotation
         typer.Option(
             metavar="COMMAND",
-            help="Prints how often the outside world saw the effect, as a whole number. Acting effects need it.",
+            help="A command that prints how often the outside world saw the effect. Acting effects need it.",
         ),
     ] = None,
     text: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option("--text", metavar="TEXT", help="What the jobs carry."),
+        typer.Option("--text", metavar="TEXT", help="The text of the jobs."),
     ] = None,
     point: Annotated[
         Optional[list[str]],  # noqa: UP045
@@ -146,7 +148,7 @@ def check(
             f"the effect {effect!r} (delivery {case.info.delivery!r}) does not keep its promise at {failed} of "
             f"{len(results)} points\n\n{report.table(results)}\n{report.failures(results)}"
         )
-    if for_a_program(as_json):
+    if wants_json(as_json):
         head = {"schema_version": 1, "effect": effect, "delivery": case.info.delivery}
         print_document(head | {"rows": report.documents(results)})
     else:
@@ -170,7 +172,7 @@ def _lack(plugins: Plugins, effect: str | None, given: Mapping[str, settings.Set
 
 
 def _counter(command: str) -> Callable[[], int]:
-    """Runs the command, and reads the number that it prints."""
+    """Make the function that runs the command and reads the number that it prints."""
     arguments = shlex.split(command)
 
     def count() -> int:

@@ -1,4 +1,4 @@
-"""``fencepost queues``: how each queue stands; pause one, resume it."""
+"""``fencepost queues``: show the queues; pause one, resume it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..errors import InvalidInput
 from ..model.inputs import check_name
 from ..model.queue_counts import QueueCounts, per_minute, with_paused
 from .ui import options
-from .ui.output import for_a_program, print_document, warn
+from .ui.output import print_document, wants_json, warn
 from .ui.store import actor_or_user, instant, open_existing
 
 DEFAULT_WINDOW_MS: Final = 300_000
@@ -41,7 +41,7 @@ def queues(
     now_ms: options.NowMs = -1,
     config: options.Config = None,
 ) -> None:
-    """Show how each queue stands: jobs by state, since when the oldest has been ready, what is finished a minute.
+    """Show each queue: its jobs by state, the age of its oldest ready job, and how many finish a minute.
 
     Pause and resume have their own help: fencepost queues pause -h.
 
@@ -59,7 +59,7 @@ def queues(
         paused = ledger.paused() if ledger.capabilities.has_schedules else []
 
     counts = with_paused(counts, paused)
-    if for_a_program(as_json):
+    if wants_json(as_json):
         documents = [document(queue, at_ms, window_ms, paused=queue.queue in paused) for queue in counts]
         print_document({"schema_version": 1, "window_ms": window_ms, "queues": documents})
         return
@@ -78,7 +78,7 @@ def pause(
     now_ms: options.NowMs = -1,
     config: options.Config = None,
 ) -> None:
-    """Let no worker claim from the queue until it is resumed; what is running finishes.
+    """Stop workers from claiming jobs of the queue until it is resumed; running jobs finish.
 
     Example: fencepost queues pause mail --store jobs.db --reason "the provider is down"
     """
@@ -95,7 +95,7 @@ def resume(
     now_ms: options.NowMs = -1,
     config: options.Config = None,
 ) -> None:
-    """Let workers claim from the queue again.
+    """Let workers claim jobs of the queue again.
 
     Example: fencepost queues resume mail --store jobs.db
     """
@@ -103,7 +103,7 @@ def resume(
 
 
 def document(queue: QueueCounts, now_ms: int, window_ms: int, *, paused: bool) -> dict[str, Any]:
-    """One queue for a program."""
+    """Make the document of one queue."""
     oldest_ms = queue.oldest_ready_ms
     return {
         "queue": queue.queue,
@@ -137,7 +137,7 @@ def _switch(
         unknown = changed and paused and not any(ledger.counts(queue=name).values())
     if unknown:
         warn(f"the queue {name!r} has no jobs yet; is that its name?")
-    if for_a_program(as_json):
+    if wants_json(as_json):
         print_document({"schema_version": 1, "queue": name, "paused": paused, "changed": changed})
     else:
         state = "paused" if paused else "not paused"

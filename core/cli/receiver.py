@@ -1,4 +1,4 @@
-"""``fencepost receiver``: the other half of remote effects, as a server; and a check of anybody's."""
+"""``fencepost receiver``: run the receiver of remote effects, or check somebody's own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import typer
 
 from ..errors import FencepostError, InvalidInput, PluginError
 from .ui import options
-from .ui.output import for_a_program, print_document, warn
+from .ui.output import print_document, wants_json, warn
 
 if TYPE_CHECKING:
     from ...effects.receiver.check import Row
@@ -48,7 +48,7 @@ def receiver(
     keep_keys_days: Annotated[
         Optional[int],  # noqa: UP045
         typer.Option(
-            min=1, max=36_500, metavar="DAYS", help="Forget keys after so long. [default: keep them]"
+            min=1, max=36_500, metavar="DAYS", help="Forget keys after this many days. [default: keep them]"
         ),
     ] = None,
     max_body_bytes: Annotated[int, typer.Option(metavar="N", min=1, help="Refuse larger bodies.")] = 1024
@@ -107,10 +107,10 @@ def check(
     method: Annotated[str, typer.Option(help="How deliveries are sent.")] = "POST",
     body: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option(metavar="TEXT", help="What deliveries carry, if the receiver wants something special."),
+        typer.Option(metavar="TEXT", help="The body of deliveries, where the receiver wants a special one."),
     ] = None,
     content_type: Annotated[
-        str, typer.Option(metavar="TYPE", help="Of the body.")
+        str, typer.Option(metavar="TYPE", help="The content type of the body.")
     ] = "text/plain; charset=utf-8",
     timeout: Annotated[
         Optional[float],  # noqa: UP045
@@ -120,7 +120,7 @@ def check(
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Check that a receiver keeps the contract (docs/reference/receiver.md). It is sent real work: use one for tests.
+    """Check that a receiver keeps the contract (docs/reference/receiver.md). Use one for tests: it gets real work.
 
     Exit 1 if a row is not kept, with the table of all rows. FENCEPOST_REMOTE_TOKEN is sent as a bearer token.
 
@@ -145,7 +145,7 @@ def check(
     failed = [row for row in rows if not row.ok]
     if failed:
         raise FencepostError(f"{url} does not keep {len(failed)} of {len(rows)} rows:\n\n{_table(rows)}")
-    if for_a_program(as_json):
+    if wants_json(as_json):
         print_document({"schema_version": 1, "url": url, "rows": [_document(row) for row in rows]})
     else:
         sys.stdout.write(_table(rows))
@@ -153,7 +153,7 @@ def check(
 
 def _stop_on_signals(server: Server) -> None:
     def stop(number: int, frame: object) -> None:
-        # From a thread: it waits for the loop, which this handler interrupts.
+        # In a thread: shutdown() waits for the loop of the server, which this handler interrupts.
         threading.Thread(target=server.shutdown, daemon=True).start()
 
     signal.signal(signal.SIGTERM, stop)

@@ -19,7 +19,7 @@ from ..model.schedules import check_schedule
 from .enqueue.template import stamps_for
 from .ui import options
 from .ui.files import open_input
-from .ui.output import documents_only, for_a_program, print_document
+from .ui.output import documents_only, print_document, wants_json
 from .ui.store import instant, open_existing, store_name
 
 app = typer.Typer(
@@ -119,7 +119,7 @@ def list_schedules(
     with open_existing(store, config, now_ms) as ledger:
         _refuse_without(ledger.location)
         schedules, at_ms = ledger.schedules(), instant(ledger, now_ms)
-    if for_a_program(as_json):
+    if wants_json(as_json):
         print_document({"schema_version": 1, "schedules": [_document(schedule) for schedule in schedules]})
         return
     from .ui.render import draw_schedules  # rich is slow to load, and only a terminal needs it
@@ -145,7 +145,7 @@ def remove(
             raise InvalidInput(
                 f"{ledger.location}: there is no schedule {name!r}; see: fencepost schedule list"
             )
-    if for_a_program(as_json):
+    if wants_json(as_json):
         print_document({"schema_version": 1, "removed": name})
     else:
         print(f"removed the schedule {name}")
@@ -168,7 +168,7 @@ def run_due(
     if faults := [fire for fire in fires if fire.error is not None]:
         said = "; ".join(f"the schedule {fire.schedule!r} cannot fire: {fire.error}" for fire in faults)
         raise FencepostError(f"{said}; {len(fires) - len(faults)} jobs of the others were enqueued")
-    if for_a_program(as_json):
+    if wants_json(as_json):
         print_document({"schema_version": 1, "fired": [fire._asdict() for fire in fires]})
         return
     for fire in fires:
@@ -197,7 +197,7 @@ def _refuse_without(store: str) -> None:
 
 
 def _say(words: str, schedule: Schedule, now_ms: int, *, as_json: bool) -> None:
-    if for_a_program(as_json):
+    if wants_json(as_json):
         print_document({"schema_version": 1, "schedule": _document(schedule)})
     else:
         print(f"{words} {relative(schedule.next_ms or 0, now_ms)}")

@@ -1,4 +1,4 @@
-"""``fencepost status``: the jobs of a store and their receipts, as one document."""
+"""``fencepost status``: print the jobs of a store and their receipts as one document."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .ui.store import store_name
 
 FIRST_PAGE: Final = 1_000
 MAX_SHOWN: Final = 100_000
-"""More than a directory ledger can hold."""
+"""More jobs than a directory ledger can hold."""
 
 
 def status(
@@ -37,7 +37,7 @@ def status(
 ) -> None:
     """Show the jobs in order of enqueue, and the receipts of those shown; makes an empty store if there is none.
 
-    It is no audit: a receipt can be there whose completion is still pending.
+    It is no audit: a receipt can be shown whose job is not completed yet.
 
     Example: fencepost status --store jobs-data
     """

@@ -1,4 +1,4 @@
-"""``fencepost sweep``: bury what has expired, purge what was kept long enough."""
+"""``fencepost sweep``: bury expired jobs, and purge dead ones whose retention has ended."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import typer
 
 from ..model.inputs import check_name
 from .ui import options
-from .ui.output import for_a_program, print_document
+from .ui.output import print_document, wants_json
 from .ui.store import open_existing
 
 
@@ -21,7 +21,7 @@ def sweep(
 ) -> None:
     """Bury jobs that have expired, and purge dead ones whose retention has ended.
 
-    A worker that runs with --follow does so by itself every minute.
+    A worker with --follow sweeps by itself.
 
     Example: fencepost sweep --store jobs.db --queue mail
     """
@@ -29,7 +29,7 @@ def sweep(
         check_name(queue, "queue")
     with open_existing(store, config, now_ms) as ledger:
         swept = ledger.sweep_expired(queue=queue, now_ms=options.logical_or_none(now_ms))
-    if for_a_program(as_json):
+    if wants_json(as_json):
         print_document({"schema_version": 1, "expired": swept.expired, "purged": swept.purged})
     else:
         print(f"buried {swept.expired:,} expired jobs, purged {swept.purged:,} dead ones")

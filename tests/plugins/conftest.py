@@ -89,4 +89,4 @@ def load_source(site: Site) -> object:
 @pytest.fixture
 def on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands print what people see."""
-    monkeypatch.setattr("fencepost.core.cli.plugins.for_a_program", lambda as_json: as_json)
+    monkeypatch.setattr("fencepost.core.cli.plugins.wants_json", lambda as_json: as_json)

@@ -76,14 +76,14 @@ def test_a_ledger_that_is_slow_to_count_is_counted_less_often_and_looked_at_all_
     ledger = SlowToCount()
     ledger.enqueue([NewJob("a", "x"), NewJob("b", "x")], now_ms=0)
     sampler = Sampler(ledger, now_ms=5, clock_s=lambda: ledger.clock_s)
-    sampler.look()
+    sampler.sample()
     for _ in range(SHARE - 2):
         ledger.clock_s += 1.0
-        glance = sampler.look()
+        snapshot = sampler.sample()
         assert ledger.counts_made == 1
-    assert glance.counted_ago_s == SHARE - 2
+    assert snapshot.counted_ago_s == SHARE - 2
     ledger.claim(ClaimRequest(claimant="w1", lease_ms=10, max_attempts=3), now_ms=0)
-    assert [job.id for job in sampler.look().running] == ["a"]
+    assert [job.id for job in sampler.sample().running] == ["a"]
     ledger.clock_s += 1.0
-    assert sampler.look().queues[0].counts.running == 1
+    assert sampler.sample().queues[0].counts.running == 1
     assert ledger.counts_made == 2

@@ -1,4 +1,4 @@
-"""``fencepost enqueue``: a document of records becomes jobs, all of them or none."""
+"""``fencepost enqueue``: store the records of a file or of stdin as jobs."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def enqueue(
     ] = False,
     store: options.Store = None,
     queue: Annotated[
-        str, typer.Option(metavar="NAME", help="The lane that workers can choose.")
+        str, typer.Option(metavar="NAME", help="The queue, which workers can choose to serve.")
     ] = DEFAULT_QUEUE,
     effect: Annotated[
         str, typer.Option(metavar="NAME", help="The plugin effect that does the work.")
     ] = DEFAULT_EFFECT,
-    priority: Annotated[int, typer.Option(metavar="N", help="Larger goes first.")] = 0,
+    priority: Annotated[int, typer.Option(metavar="N", help="Jobs with a larger number go first.")] = 0,
     run_at: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option(metavar="WHEN", help="Not before this: ISO 8601 (2026-12-31T06:00Z), or epoch ms."),
@@ -78,7 +78,8 @@ def enqueue(
     """Store jobs, durably; the same records again change nothing.
 
     A JSON array is stored whole or not at all. JSON Lines are stored a thousand at a time: where that ends midway,
-    the same command again goes on from there. How many lines were new is said, too: one that stands twice is so once.
+    the same command again goes on from there. It prints how many lines were new, too. A repeated line counts as new
+    once.
 
     Example: fencepost enqueue --store jobs.db --input jobs.json --queue mail --max-attempts 5
     """
@@ -125,7 +126,7 @@ def _store_document(
     on_stored: Callable[[NewJob, bool], None],
     now_ms: int | None,
 ) -> tuple[dict[str, int], str]:
-    """One request; everything is checked before the store is opened: a refused request makes none."""
+    """Store one request. Everything is checked before the store is opened, so that a refused request makes none."""
     data = stream.read(MAX_DOCUMENT_BYTES + 1)
     with named_format(data, what=what, wanted="array"):
         inputs = parse_request(data, what=what)
@@ -139,7 +140,7 @@ def _store_document(
         check(item.text)
     with open_ledger(store) as ledger:
         if now_ms is None and template.is_relative:
-            # What is relative counts from the ledger's clock, which for PostgreSQL is not this machine's.
+            # Relative times count from the ledger's clock, which for PostgreSQL is not this machine's.
             request = check_request(template.jobs(inputs, ledger.now_ms()))
         answers = ledger.enqueue(request, now_ms=now_ms)
         for job, answer in zip(request, answers, strict=True):
@@ -157,7 +158,7 @@ def _store_lines(
     on_stored: Callable[[NewJob, bool], None],
     now_ms: int | None,
 ) -> tuple[dict[str, int], str]:
-    """Request after request; the first one is read and checked before the store is opened."""
+    """Store request after request. The first one is read and checked before the store is opened."""
     if not capabilities_of(store).has_line_enqueue:
         raise Unsupported(
             f"{store}: JSON Lines need an SQL ledger (--store jobs.db, or postgresql://…); a folder takes a JSON array"
@@ -170,7 +171,7 @@ def _store_lines(
         template.jobs([line.input for line in first.lines], wall_ms() if now_ms is None else now_ms)
     )
     size = size_of(stream)
-    with progress("enqueueing", total=size) as tell, open_ledger(store) as ledger:
+    with progress("enqueueing", total=size) as report_progress, open_ledger(store) as ledger:
         done = enqueue_lines(
             ledger,
             chain([first], batches),
@@ -178,11 +179,13 @@ def _store_lines(
             what=what,
             now_ms=now_ms,
             on_stored=on_stored,
-            tell=lambda count: tell(count if size is None else stream.tell(), f"{count:,} records"),
+            report=lambda count: report_progress(
+                count if size is None else stream.tell(), f"{count:,} records"
+            ),
         )
-        told = {
+        counts = {
             "enqueued_or_already_present": done.records,
             "enqueued": done.new,
             "already_present": done.records - done.new,
         }
-        return told, ledger.location
+        return counts, ledger.location

@@ -1,4 +1,4 @@
-"""JSON Lines: any number of records, read as they come and stored in requests of a thousand."""
+"""JSON Lines: any number of records, read one by one and stored in requests of a thousand."""
 
 from __future__ import annotations
 
@@ -33,28 +33,28 @@ SUFFIX: Final = ".jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One record, and where it stands."""
+    """One record, and the number of its line."""
 
     number: int
     input: Input
 
 
 class Request(NamedTuple):
-    """Some records to be stored at once; equal ones stand in ``lines`` once, and count in ``records``."""
+    """Some records to be stored at once; ``lines`` has equal ones once, and ``records`` counts all of them."""
 
     lines: list[Line]
     records: int
 
 
 class Stored(NamedTuple):
-    """How many records there were, and how many of them were new; the others were there already."""
+    """How many records there were, and how many of them were new; the ledger had the others already."""
 
     records: int
     new: int
 
 
 def requests(stream: IO[bytes], *, what: str, check: Callable[[str], None]) -> Iterator[Request]:
-    """The records in requests.
+    """Read the records, and yield them in requests.
 
     Raises:
         InvalidInput: a line is no record, or the effect refuses its text; names the line.
@@ -89,9 +89,9 @@ def enqueue_lines(
     what: str,
     now_ms: int | None,
     on_stored: Callable[[NewJob, bool], None],
-    tell: Callable[[int], None],
+    report: Callable[[int], None],
 ) -> Stored:
-    """Store every request. ``on_stored`` is told of each job and whether it is new.
+    """Store every request. ``on_stored`` is called with each job and whether it is new.
 
     Raises:
         FencepostError: a line cannot be stored; the message names it, and says what was stored before.
@@ -109,7 +109,7 @@ def enqueue_lines(
                 on_stored(job, answer.created)
             count += records
             new += sum(answer.created for answer in answers)
-            tell(count)
+            report(count)
     except FencepostError as error:
         before = f"the {count:,} records before its request are stored" if count else "nothing was stored"
         raise type(error)(
@@ -133,7 +133,7 @@ def _record(data: bytes, where: str, check: Callable[[str], None]) -> Input:
 def _located(
     ledger: Ledger, lines: list[Line], effect: str, what: str, error: IdentityConflict
 ) -> IdentityConflict:
-    """The same conflict, with the number of the line that is at fault."""
+    """Return the same conflict with the number of the line that causes it."""
     stored = ledger.read_inputs([line.input.id for line in lines])
     for line in lines:
         known = stored.get(line.input.id)

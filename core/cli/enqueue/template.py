@@ -1,4 +1,4 @@
-"""What the options of ``enqueue`` say of every job that it makes."""
+"""The options of ``enqueue`` that apply to every job it makes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...model.job import Stamps
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A job but for its id and its text; relative times are seconds from whatever "now" will be."""
+    """A job without its id and its text. Relative times are seconds, counted from the time of the enqueue."""
 
     queue: str
     effect: str
@@ -27,15 +27,15 @@ class Template:
 
     @property
     def is_relative(self) -> bool:
-        """Whether the jobs depend on when they are made."""
+        """Whether the jobs depend on the time at which they are made."""
         return self.delay_s is not None or self.expires_in_s is not None
 
     def check(self, now_ms: int) -> None:
-        """Raise InvalidInput for an option that no record could have; the message names no record."""
+        """Raise InvalidInput for an option that is wrong for every record; the message names no record."""
         check_job(self.jobs([Input("a", "")], now_ms)[0])
 
     def jobs(self, inputs: Iterable[Input], now_ms: int) -> list[NewJob]:
-        """The jobs of these inputs, not yet checked."""
+        """Make the jobs of these inputs, without checking them."""
         run_at_ms = policy.run_at(now_ms, delay_s=self.delay_s, run_at_ms=self.run_at_ms)
         expires_at_ms = policy.expires_at(now_ms, expires_in_s=self.expires_in_s)
         return [
@@ -54,7 +54,7 @@ class Template:
 
 
 def instant_ms(text: str, what: str) -> int:
-    """An instant in ISO 8601 with its time zone, or in milliseconds since the epoch; ``what`` names the option.
+    """Parse an instant in ISO 8601 with its time zone, or in milliseconds since the epoch; ``what`` names the option.
 
     Raises:
         InvalidInput: it is neither.
@@ -74,5 +74,5 @@ def instant_ms(text: str, what: str) -> int:
 
 
 def stamps_for(config: Config, queue: str, stamps: Stamps) -> Stamps:
-    """The stamps given, and where there is none that of the queue in ``fencepost.toml``."""
+    """Return the stamps given; for each that is not given, the one of the queue in ``fencepost.toml``."""
     return policy.with_defaults(stamps, config.stamps_of(queue))

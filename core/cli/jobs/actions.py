@@ -10,7 +10,7 @@ from ...ledgers.protocol import Ledger
 from ...model.durations import calendar
 from ...model.inputs import check_name
 from ...model.job import Job
-from ..ui.output import for_a_program, print_document
+from ..ui.output import print_document, wants_json
 
 PARTICIPLES: Final = {
     "cancel": "cancelled",
@@ -77,9 +77,9 @@ def unknown(ledger: Ledger, id: str) -> str:
 
 
 def report(done: Sequence[dict[str, Any]], verb: str, *, as_json: bool) -> None:
-    """Say what was done."""
+    """Print what was done."""
     participle = PARTICIPLES[verb]
-    if for_a_program(as_json):
+    if wants_json(as_json):
         print_document({"schema_version": 1, participle: list(done)})
         return
     for item in done:

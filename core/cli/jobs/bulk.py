@@ -11,12 +11,12 @@ from ...errors import FencepostError, InvalidInput, LedgerError
 from ...ledgers.protocol import Ledger
 from ...model.explain import first_line
 from ...model.job import Job, State
-from ..ui.output import for_a_program, print_document
+from ..ui.output import print_document, wants_json
 from .actions import PARTICIPLES, REFUSALS, move_each, report
 from .selection import NO_FILTERS, Filters, all_pages
 
 EXAMPLES: Final = 10
-"""How many ids a dry run names."""
+"""How many ids a dry run shows."""
 
 
 def move_chosen(
@@ -85,7 +85,7 @@ def _move_found(
 
 def _print_plan(found: Sequence[Job], verb: str, state: State, queue: str, *, as_json: bool) -> None:
     errors = Counter(first_line(job.last_error or "") for job in found)
-    if for_a_program(as_json):
+    if wants_json(as_json):
         plan: dict[str, Any] = {
             "schema_version": 1,
             "dry_run": True,
@@ -108,14 +108,14 @@ def _print_plan(found: Sequence[Job], verb: str, state: State, queue: str, *, as
 
 
 def _print_done(moved: Sequence[str], verb: str, state: State, *, as_json: bool) -> None:
-    if for_a_program(as_json):
+    if wants_json(as_json):
         print_document({"schema_version": 1, PARTICIPLES[verb]: len(moved), "ids": list(moved)})
     else:
         print(f"{PARTICIPLES[verb]} {_jobs(len(moved), state)}")
 
 
 def _confirm(what: str, name: str, *, yes: bool) -> None:
-    """Let a person type the queue's name."""
+    """Ask the person to type the queue's name, unless they said ``--yes``."""
     if yes:
         return
     if sys.stdin is None or not sys.stdin.isatty():

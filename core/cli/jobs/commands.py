@@ -1,4 +1,4 @@
-"""``fencepost jobs``: look for jobs, understand one, cancel it, decide a held one."""
+"""``fencepost jobs``: find jobs, explain one, cancel jobs, decide held ones."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from ...model.documents import parse
 from ...model.job import HELD, Decision
 from ...model.receipts import check_outcome
 from ..ui import options
-from ..ui.output import for_a_program, print_document
+from ..ui.output import print_document, wants_json
 from ..ui.store import actor_or_user, instant, open_existing
-from . import selection as selecting
+from . import selection
 from .actions import move_each, report
 from .bulk import move_chosen
 from .detail import document, job_detail
 
 app = typer.Typer(
     name="jobs",
-    help="Look for jobs, see why one has not run, cancel one, decide a held one.",
+    help="Find jobs, see why one has not run, cancel jobs, decide held ones.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
 
 class StateName(StrEnum):
-    """The states, as ``--state`` takes them."""
+    """The states that ``--state`` takes."""
 
     queued = "queued"
     running = "running"
@@ -50,28 +50,28 @@ Id = Annotated[str, typer.Argument(metavar="ID", help="The job, by its id.")]
 def list_jobs(
     store: options.Store = None,
     state: Annotated[list[StateName] | None, typer.Option(help="Only in this state. Repeatable.")] = None,
-    queue: selecting.Queue = None,
-    effect: selecting.Effect = None,
-    error: selecting.ErrorText = None,
-    older_than: selecting.OlderThan = None,
-    newer_than: selecting.NewerThan = None,
-    min_attempts: selecting.MinAttempts = None,
-    max_attempts: selecting.MaxAttempts = None,
-    after: selecting.After = None,
-    limit: selecting.Limit = 100,
+    queue: selection.Queue = None,
+    effect: selection.Effect = None,
+    error: selection.ErrorText = None,
+    older_than: selection.OlderThan = None,
+    newer_than: selection.NewerThan = None,
+    min_attempts: selection.MinAttempts = None,
+    max_attempts: selection.MaxAttempts = None,
+    after: selection.After = None,
+    limit: selection.Limit = 100,
     as_json: options.Json = False,
     now_ms: options.NowMs = -1,
     config: options.Config = None,
 ) -> None:
-    """Show the jobs that fit, in order of enqueue, a page at a time.
+    """Show the jobs that fit the filters, in order of enqueue, a page at a time.
 
     Example: fencepost jobs list --store jobs.db --state queued --queue mail --min-attempts 2 --error Timeout
     """
-    filters = selecting.Filters(queue, effect, error, older_than, newer_than, min_attempts, max_attempts)
+    filters = selection.Filters(queue, effect, error, older_than, newer_than, min_attempts, max_attempts)
     with open_existing(store, config, now_ms) as ledger:
         at_ms = instant(ledger, now_ms)
         query = filters.on(ledger, at_ms, states=None if state is None else [one.value for one in state])
-        selecting.print_page(
+        selection.print_page(
             ledger, ledger.jobs(replace(query, after=after, limit=limit)), at_ms, as_json=as_json
         )
 
@@ -85,18 +85,18 @@ def show(
     now_ms: options.NowMs = -1,
     config: options.Config = None,
 ) -> None:
-    """Show all of a job: why it stands where it does, what happens next and when, its input, its receipt.
+    """Show all of a job: why it is in its state, what happens next and when, its input, its receipt.
 
     Example: fencepost jobs show order-17 --store jobs.db
     """
     with open_existing(store, config, now_ms) as ledger:
-        seen = job_detail(ledger, id, instant(ledger, now_ms), config=config)
-    if for_a_program(as_json):
-        print_document(document(seen, store=store, with_text=text))
+        detail = job_detail(ledger, id, instant(ledger, now_ms), config=config)
+    if wants_json(as_json):
+        print_document(document(detail, store=store, with_text=text))
     else:
         from .render import draw_job  # rich is slow to load, and only a terminal needs it
 
-        draw_job(seen, store=store, with_text=text)
+        draw_job(detail, store=store, with_text=text)
 
 
 @app.command()
@@ -109,7 +109,7 @@ def cancel(
     now_ms: options.NowMs = -1,
     config: options.Config = None,
 ) -> None:
-    """Bury jobs that are queued or running; what a worker still does with one is refused.
+    """Bury jobs that are queued or running; what a worker still reports of one is refused.
 
     The effect of a running job may be under way: cancelling does not undo it.
 
@@ -145,13 +145,13 @@ def resolve(
     ] = False,
     fail: Annotated[bool, typer.Option("--fail", help="Give the job up: it is dead.")] = False,
     store: options.Store = None,
-    queue: selecting.Queue = None,
-    effect: selecting.Effect = None,
-    error: selecting.ErrorText = None,
-    older_than: selecting.OlderThan = None,
-    newer_than: selecting.NewerThan = None,
-    min_attempts: selecting.MinAttempts = None,
-    max_attempts: selecting.MaxAttempts = None,
+    queue: selection.Queue = None,
+    effect: selection.Effect = None,
+    error: selection.ErrorText = None,
+    older_than: selection.OlderThan = None,
+    newer_than: selection.NewerThan = None,
+    min_attempts: selection.MinAttempts = None,
+    max_attempts: selection.MaxAttempts = None,
     dry_run: options.DryRun = False,
     yes: options.Yes = False,
     actor: options.Actor = None,
@@ -175,7 +175,7 @@ def resolve(
         )
     decision: Decision = "retry" if retry else "fail" if fail else "applied"
     outcome = None if applied is None else _outcome(applied)
-    filters = selecting.Filters(queue, effect, error, older_than, newer_than, min_attempts, max_attempts)
+    filters = selection.Filters(queue, effect, error, older_than, newer_than, min_attempts, max_attempts)
     who = actor_or_user(actor)
     with open_existing(store, config, now_ms) as ledger:
         move_chosen(

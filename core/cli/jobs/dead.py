@@ -1,4 +1,4 @@
-"""``fencepost dead``: what to do with jobs that will not be tried again."""
+"""``fencepost dead``: list dead jobs, queue them again, or purge them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ import typer
 from ...model.job import DEAD
 from ..ui import options
 from ..ui.store import actor_or_user, instant, open_existing
-from . import bulk
-from . import selection as selecting
+from . import bulk, selection
 
 app = typer.Typer(
     name="dead",
-    help="List the dead jobs, give them a new life, or forget them.",
+    help="List dead jobs, queue them again, or purge them.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -29,28 +28,28 @@ Ids = Annotated[
 @app.command("list")
 def list_dead(
     store: options.Store = None,
-    queue: selecting.Queue = None,
-    effect: selecting.Effect = None,
-    error: selecting.ErrorText = None,
-    older_than: selecting.OlderThan = None,
-    newer_than: selecting.NewerThan = None,
-    min_attempts: selecting.MinAttempts = None,
-    max_attempts: selecting.MaxAttempts = None,
-    after: selecting.After = None,
-    limit: selecting.Limit = 100,
+    queue: selection.Queue = None,
+    effect: selection.Effect = None,
+    error: selection.ErrorText = None,
+    older_than: selection.OlderThan = None,
+    newer_than: selection.NewerThan = None,
+    min_attempts: selection.MinAttempts = None,
+    max_attempts: selection.MaxAttempts = None,
+    after: selection.After = None,
+    limit: selection.Limit = 100,
     as_json: options.Json = False,
     now_ms: options.NowMs = -1,
     config: options.Config = None,
 ) -> None:
-    """Show the dead jobs that fit, in order of enqueue, a page at a time.
+    """Show the dead jobs that fit the filters, in order of enqueue, a page at a time.
 
     Example: fencepost dead list --store jobs.db --queue mail --error Timeout --newer-than 2h
     """
-    filters = selecting.Filters(queue, effect, error, older_than, newer_than, min_attempts, max_attempts)
+    filters = selection.Filters(queue, effect, error, older_than, newer_than, min_attempts, max_attempts)
     with open_existing(store, config, now_ms) as ledger:
         at_ms = instant(ledger, now_ms)
         query = filters.on(ledger, at_ms, states=[DEAD])
-        selecting.print_page(
+        selection.print_page(
             ledger, ledger.jobs(replace(query, after=after, limit=limit)), at_ms, as_json=as_json
         )
 
@@ -59,13 +58,13 @@ def list_dead(
 def redrive(
     ids: Ids = None,
     store: options.Store = None,
-    queue: selecting.Queue = None,
-    effect: selecting.Effect = None,
-    error: selecting.ErrorText = None,
-    older_than: selecting.OlderThan = None,
-    newer_than: selecting.NewerThan = None,
-    min_attempts: selecting.MinAttempts = None,
-    max_attempts: selecting.MaxAttempts = None,
+    queue: selection.Queue = None,
+    effect: selection.Effect = None,
+    error: selection.ErrorText = None,
+    older_than: selection.OlderThan = None,
+    newer_than: selection.NewerThan = None,
+    min_attempts: selection.MinAttempts = None,
+    max_attempts: selection.MaxAttempts = None,
     dry_run: options.DryRun = False,
     yes: options.Yes = False,
     actor: options.Actor = None,
@@ -74,13 +73,13 @@ def redrive(
     now_ms: options.NowMs = -1,
     config: options.Config = None,
 ) -> None:
-    """Queue dead jobs again, with no attempts used; one whose outcome nobody knows is held instead.
+    """Queue dead jobs again, with no attempts used. A job whose outcome is unknown is held instead.
 
     By ids, or all of one queue that fit the filters: then look with --dry-run first.
 
     Example: fencepost dead redrive --store jobs.db --queue mail --error Timeout --dry-run
     """
-    filters = selecting.Filters(queue, effect, error, older_than, newer_than, min_attempts, max_attempts)
+    filters = selection.Filters(queue, effect, error, older_than, newer_than, min_attempts, max_attempts)
     who = actor_or_user(actor)
     with open_existing(store, config, now_ms) as ledger:
         bulk.move_chosen(
@@ -101,13 +100,13 @@ def redrive(
 def purge(
     ids: Ids = None,
     store: options.Store = None,
-    queue: selecting.Queue = None,
-    effect: selecting.Effect = None,
-    error: selecting.ErrorText = None,
-    older_than: selecting.OlderThan = None,
-    newer_than: selecting.NewerThan = None,
-    min_attempts: selecting.MinAttempts = None,
-    max_attempts: selecting.MaxAttempts = None,
+    queue: selection.Queue = None,
+    effect: selection.Effect = None,
+    error: selection.ErrorText = None,
+    older_than: selection.OlderThan = None,
+    newer_than: selection.NewerThan = None,
+    min_attempts: selection.MinAttempts = None,
+    max_attempts: selection.MaxAttempts = None,
     dry_run: options.DryRun = False,
     yes: options.Yes = False,
     actor: options.Actor = None,
@@ -116,13 +115,13 @@ def purge(
     now_ms: options.NowMs = -1,
     config: options.Config = None,
 ) -> None:
-    """Forget dead jobs now, whatever their retention; their ids stay bound to their texts.
+    """Purge dead jobs now, whatever their retention; their ids stay bound to their texts.
 
     By ids, or all of one queue that fit the filters: then look with --dry-run first.
 
     Example: fencepost dead purge --store jobs.db --queue mail --older-than 30d --dry-run
     """
-    filters = selecting.Filters(queue, effect, error, older_than, newer_than, min_attempts, max_attempts)
+    filters = selection.Filters(queue, effect, error, older_than, newer_than, min_attempts, max_attempts)
     who = actor_or_user(actor)
     with open_existing(store, config, now_ms) as ledger:
         bulk.move_chosen(

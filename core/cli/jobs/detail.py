@@ -1,4 +1,4 @@
-"""All of one job, gathered from a ledger, and as the document of ``jobs show``."""
+"""All of one job: gathered from a ledger, and as the document of ``jobs show``."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class JobDetail:
     idempotency_key: str | None
     """The key that the effect sends with every attempt; None where it has none, or where it is not known here."""
     fence: int | None
-    """The fence of the last claim, where that can be told."""
+    """The fence of the last claim, where that can be explanation."""
 
 
 def job_detail(ledger: Ledger, id: str, now_ms: int, *, config: str | None) -> JobDetail:
@@ -55,7 +55,7 @@ def job_detail(ledger: Ledger, id: str, now_ms: int, *, config: str | None) -> J
         raise InvalidInput(unknown(ledger, id))
     try:
         found = ledger.read_inputs([id]).get(id)
-    except LedgerCorrupt:  # the very thing that the explanation has to say
+    except LedgerCorrupt:  # the explanation says so
         found = None
     receipt = ledger.receipts([id]).get(id)
     paused = ledger.capabilities.has_schedules and job.queue in ledger.paused()
@@ -82,7 +82,7 @@ def job_detail(ledger: Ledger, id: str, now_ms: int, *, config: str | None) -> J
 
 
 def last_fence(job: Job, audit: Sequence[AuditEntry]) -> int | None:
-    """Return the fence of the last claim; None where there was none, or where it can no longer be told.
+    """Return the fence of the last claim; None where there was none, or where it can no longer be explanation.
 
     A ledger keeps one version for each job. A claim sets it to the fence, completing leaves it, and leaving the state
     running by any other move adds one. A job may die without having run, and a person's moves add more.
@@ -94,50 +94,51 @@ def last_fence(job: Job, audit: Sequence[AuditEntry]) -> int | None:
     return None if job.state == DEAD else job.version - 1
 
 
-def document(seen: JobDetail, *, store: str | None, with_text: bool) -> dict[str, Any]:
-    """What a program gets."""
-    told = seen.explanation
+def document(detail: JobDetail, *, store: str | None, with_text: bool) -> dict[str, Any]:
+    """Make the document that a program gets."""
+    explanation = detail.explanation
     return {
         "schema_version": 1,
-        "job": whole(seen.job),
-        "why": told.why,
-        "next": told.next,
-        "next_at_ms": told.next_at_ms,
+        "job": whole(detail.job),
+        "why": explanation.why,
+        "next": explanation.next,
+        "next_at_ms": explanation.next_at_ms,
         "advice": [
-            {"what": advice.what, "command": command(advice, seen, store=store)} for advice in told.advice
+            {"what": advice.what, "command": command(advice, detail, store=store)}
+            for advice in explanation.advice
         ],
-        "idempotency_key": seen.idempotency_key,
-        "fence": seen.fence,
-        "input": input_document(seen, with_text=with_text),
-        "receipt": None if seen.receipt is None else seen.receipt.document(),
-        "audit": [asdict(entry) for entry in seen.audit],
+        "idempotency_key": detail.idempotency_key,
+        "fence": detail.fence,
+        "input": input_document(detail, with_text=with_text),
+        "receipt": None if detail.receipt is None else detail.receipt.document(),
+        "audit": [asdict(entry) for entry in detail.audit],
     }
 
 
-def input_document(seen: JobDetail, *, with_text: bool) -> dict[str, Any] | None:
-    """The input's size and digest; its text only where asked, for it may be private or long."""
-    if seen.input is None:
+def input_document(detail: JobDetail, *, with_text: bool) -> dict[str, Any] | None:
+    """Return the input's size and digest; its text only where asked for, since it may be private or long."""
+    if detail.input is None:
         return None
-    size = len(seen.input.text.encode("utf-8"))
-    shown: dict[str, Any] = {"bytes": size, "sha256": seen.input.sha256}
-    return shown | {"text": seen.input.text} if with_text else shown
+    size = len(detail.input.text.encode("utf-8"))
+    shown: dict[str, Any] = {"bytes": size, "sha256": detail.input.sha256}
+    return shown | {"text": detail.input.text} if with_text else shown
 
 
-def command(advice: Advice, seen: JobDetail, *, store: str | None) -> str | None:
-    """The command with the store that the person named; a URL without its password, for this is shown."""
+def command(advice: Advice, detail: JobDetail, *, store: str | None) -> str | None:
+    """Return the command with the store that the person named; a URL is shown without its password."""
     if advice.command is None or store is None or "--store" in advice.command or "plugins" in advice.command:
         return advice.command
-    return f"{advice.command} --store {shlex.quote(seen.location if '://' in store else store)}"
+    return f"{advice.command} --store {shlex.quote(detail.location if '://' in store else store)}"
 
 
 def _running_beside(ledger: Ledger, job: Job, now_ms: int) -> int:
-    """How many others are being worked on, up to a page: whose lease has ended shows no worker."""
+    """Count the other jobs under a valid lease, up to a page: a lease that has ended shows no worker."""
     running = ledger.jobs(JobQuery(states=[RUNNING], queue=job.queue, effect=job.effect)).jobs
     return sum(one.id != job.id and not lapsed(one, now_ms) for one in running)
 
 
 def _last_pause(ledger: Ledger, queue: str, now_ms: int) -> str | None:
-    """Who paused the queue, when and why, as the audit says."""
+    """Say who paused the queue, when and why, by the audit."""
     pauses = [entry for entry in ledger.audit(id=queue) if entry.action == "pause"]
     if not pauses:
         return None

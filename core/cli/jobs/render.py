@@ -26,7 +26,7 @@ JOB_COLUMNS = (
 
 
 def draw_jobs(page: Page, now_ms: int, *, paused: Collection[str]) -> None:
-    """A page of jobs, and how to get the next one."""
+    """Draw a page of jobs, and say how to get the next page."""
     rows = [job_cells(job, now_ms, paused=job.queue in paused) for job in page.jobs]
     print_table(JOB_COLUMNS, rows, empty="no jobs")
     if page.next is not None:
@@ -34,7 +34,7 @@ def draw_jobs(page: Page, now_ms: int, *, paused: Collection[str]) -> None:
 
 
 def job_cells(job: Job, now_ms: int, *, paused: bool = False) -> list[Cell]:
-    """One line of the table."""
+    """Make one row of the table."""
     limit = job.stamps.max_attempts
     return [
         job.id,
@@ -46,25 +46,25 @@ def job_cells(job: Job, now_ms: int, *, paused: bool = False) -> list[Cell]:
     ]
 
 
-def draw_job(seen: JobDetail, *, store: str | None, with_text: bool) -> None:
-    """All of one job: the sentences first, then the figures."""
+def draw_job(detail: JobDetail, *, store: str | None, with_text: bool) -> None:
+    """Draw all of one job: the sentences first, then the figures."""
     out = console()
-    head = Text(seen.job.id, style="bold")
+    head = Text(detail.job.id, style="bold")
     head.append("  ")
-    head.append_text(state(seen.job.state))
+    head.append_text(state(detail.job.state))
     out.print(head)
-    told = seen.explanation
+    explanation = detail.explanation
     out.print()
-    out.print(_paragraph("Why", told.why + "."))
-    out.print(_paragraph("Next", told.next + "."))
-    for place, advice in enumerate(told.advice):
+    out.print(_paragraph("Why", explanation.why + "."))
+    out.print(_paragraph("Next", explanation.next + "."))
+    for place, advice in enumerate(explanation.advice):
         out.print(_paragraph("" if place else "Do", advice.what))
-        if (how := command(advice, seen, store=store)) is not None:
-            # The terminal breaks a long line by itself, so that what is copied is one line.
+        if (how := command(advice, detail, store=store)) is not None:
+            # Printed as one long line, which the terminal breaks: what a person copies from there is one line.
             out.print(Text("        " + visible(how), style="bold"), soft_wrap=True)
     out.print()
     figures = titled_rows()
-    for name, value in _figures(seen, with_text=with_text):
+    for name, value in _figures(detail, with_text=with_text):
         figures.add_row(name, value)
     out.print(figures)
 
@@ -77,18 +77,18 @@ def _paragraph(title: str, text: str) -> Table:
     return grid
 
 
-def _figures(seen: JobDetail, *, with_text: bool) -> list[tuple[str, Cell]]:
-    job, now_ms = seen.job, seen.now_ms
+def _figures(detail: JobDetail, *, with_text: bool) -> list[tuple[str, Cell]]:
+    job, now_ms = detail.job, detail.now_ms
     rows: list[tuple[str, Cell]] = [
         ("Queue", job.queue),
         ("Effect", job.effect),
         ("Attempts", str(job.attempts)),
         ("Version", f"{job.version} (the fence of its last claim or move)"),
     ]
-    if seen.fence is not None:
-        rows.append(("Fence", f"{seen.fence} (of the last claim)"))
-    if seen.idempotency_key is not None:
-        rows.append(("Key", f"{seen.idempotency_key} (the same for every attempt)"))
+    if detail.fence is not None:
+        rows.append(("Fence", f"{detail.fence} (of the last claim)"))
+    if detail.idempotency_key is not None:
+        rows.append(("Key", f"{detail.idempotency_key} (the same for every attempt)"))
     if job.priority:
         rows.append(("Priority", str(job.priority)))
     for name, at_ms in (
@@ -114,17 +114,17 @@ def _figures(seen: JobDetail, *, with_text: bool) -> list[tuple[str, Cell]]:
     ):
         if stamp is not None:
             rows.append((name, f"{stamp:g}"))
-    shown = input_document(seen, with_text=with_text)
+    shown = input_document(detail, with_text=with_text)
     rows.append(
         ("Input", "missing" if shown is None else f"{shown['bytes']:,} bytes, sha256 {shown['sha256']}")
     )
     if shown is not None and with_text:
         rows.append(("Text", _lines(shown["text"])))
-    receipt = "none" if seen.receipt is None else json.dumps(seen.receipt.document(), ensure_ascii=False)
+    receipt = "none" if detail.receipt is None else json.dumps(detail.receipt.document(), ensure_ascii=False)
     rows.append(("Receipt", visible(receipt)))
     if job.last_error is not None:
         rows.append(("Last error", _lines(job.last_error)))
-    for entry in seen.audit:
+    for entry in detail.audit:
         by = f" by {entry.actor}" if entry.actor else ""
         why = f": {entry.reason}" if entry.reason else ""
         rows.append(("Audit", visible(f"{calendar(entry.at_ms)} {entry.action}{by}{why}")))

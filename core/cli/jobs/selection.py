@@ -1,4 +1,4 @@
-"""Choosing jobs by what holds of them, and printing a page of those chosen: what ``jobs`` and ``dead`` share."""
+"""Filters of jobs, and the page that they choose: shared by ``jobs`` and ``dead``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...model.job import DEAD, Job, State
 from ...model.query import JobQuery
 from ...model.records import Page
 from ..ui import options
-from ..ui.output import for_a_program, print_document
+from ..ui.output import print_document, wants_json
 
 MAX_SHOWN: Final = 10_000
 CHUNK: Final = 1_000
@@ -25,7 +25,7 @@ Queue = Annotated[str | None, typer.Option("--queue", metavar="NAME", help="Only
 Effect = Annotated[str | None, typer.Option("--effect", metavar="NAME", help="Only of this effect.")]
 ErrorText = Annotated[
     str | None,
-    typer.Option("--error", metavar="TEXT", help="Only with this in the last error, letter for letter."),
+    typer.Option("--error", metavar="TEXT", help="Only where the last error contains this text."),
 ]
 OlderThan = Annotated[
     int | None,
@@ -46,20 +46,20 @@ NewerThan = Annotated[
     ),
 ]
 MinAttempts = Annotated[
-    int | None, typer.Option(metavar="N", min=0, help="Only with so many attempts or more.")
+    int | None, typer.Option(metavar="N", min=0, help="Only with this many attempts or more.")
 ]
 MaxAttempts = Annotated[
-    int | None, typer.Option(metavar="N", min=0, help="Only with so many attempts or fewer.")
+    int | None, typer.Option(metavar="N", min=0, help="Only with this many attempts or fewer.")
 ]
 After = Annotated[
-    str | None, typer.Option(metavar="CURSOR", help="Go on where the page before ended: its `next`.")
+    str | None, typer.Option(metavar="CURSOR", help="Go on after the previous page: its `next`.")
 ]
 Limit = Annotated[int, typer.Option(metavar="N", min=1, max=MAX_SHOWN, help="How many to show.")]
 
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """The filters as a person gave them."""
+    """The filters that a person gave."""
 
     queue: str | None
     effect: str | None
@@ -70,7 +70,7 @@ class Filters:
     max_attempts: int | None
 
     def on(self, ledger: Ledger, now_ms: int, *, states: Sequence[State] | None) -> JobQuery:
-        """The first page of what they mean at this instant, on this ledger.
+        """Make the query for the first page of the jobs that fit at this instant.
 
         Raises:
             InvalidInput: a name or a span is none.
@@ -102,7 +102,7 @@ NO_FILTERS: Final = Filters(None, None, None, None, None, None, None)
 
 
 def all_pages(ledger: Ledger, query: JobQuery) -> Iterator[Job]:
-    """Every job that the query finds, page after page."""
+    """Yield every job that the query finds, page after page."""
     query = replace(query, limit=CHUNK)
     while True:
         page = ledger.jobs(query)
@@ -113,8 +113,8 @@ def all_pages(ledger: Ledger, query: JobQuery) -> Iterator[Job]:
 
 
 def print_page(ledger: Ledger, page: Page, now_ms: int, *, as_json: bool) -> None:
-    """The jobs of a page, for a program or for a person."""
-    if for_a_program(as_json):
+    """Print the jobs of a page, for a program or for a person."""
+    if wants_json(as_json):
         print_document({"schema_version": 1, "jobs": [whole(job) for job in page.jobs], "next": page.next})
         return
     from .render import draw_jobs  # rich is slow to load, and only a terminal needs it

@@ -1,1 +1,1 @@
-"""``fencepost top``: a ledger at work, live."""
+"""``fencepost top``: watch a ledger live."""

@@ -1,4 +1,4 @@
-"""``fencepost top``: a ledger at work, live."""
+"""``fencepost top``: watch a ledger live."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 
 from ...errors import InvalidInput, LedgerError
 from ..ui import options
-from ..ui.output import for_a_program, print_document
+from ..ui.output import print_document, wants_json
 from ..ui.store import open_existing
 from .snapshot import Sampler, Snapshot, document
 
@@ -28,15 +28,15 @@ def top(
             help="How often to read the ledger; from 100ms to 1h. [default: 2s]",
         ),
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Look once, and leave it on the screen.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Draw once, and leave it on the screen.")] = False,
     as_json: options.Json = False,
     now_ms: options.NowMs = -1,
     config: options.Config = None,
 ) -> None:
-    """Watch a ledger at work: queues and their rates, running jobs and what is left of their leases, the last deaths.
+    """Watch a ledger live: queues and their rates, running jobs and the rest of their leases, the latest deaths.
 
-    On a terminal until q is pressed; elsewhere it is one look, as JSON. A large ledger is counted less often, so that
-    looking takes no more than a tenth of the time.
+    On a terminal it runs until q is pressed; elsewhere it prints one snapshot as JSON. A large ledger is counted less
+    often, so that counting takes no more than a tenth of the time.
 
     Example: fencepost top --store jobs.db --interval 1
     """
@@ -45,8 +45,8 @@ def top(
         raise InvalidInput("--interval must be from 100ms to 1h")
     with open_existing(store, config, now_ms) as ledger:
         sampler = Sampler(ledger, now_ms=options.logical_or_none(now_ms))
-        first = sampler.look()
-        if for_a_program(as_json):
+        first = sampler.sample()
+        if wants_json(as_json):
             print_document(document(first))
         elif once:
             _print_once(first)
@@ -54,19 +54,19 @@ def top(
             _live(sampler, first, interval_s)
 
 
-def _print_once(glance: Snapshot) -> None:
+def _print_once(snapshot: Snapshot) -> None:
     # rich is slow to load, and only a terminal needs it.
     from ..ui.tables import console
     from .view import draw
 
     width, height = shutil.get_terminal_size()
-    lines = draw(console(width=width), glance, width=width, height=height)[:-1]
+    lines = draw(console(width=width), snapshot, width=width, height=height)[:-1]
     while lines and not lines[-1].strip():
         lines.pop()
     print("\n".join(lines))
 
 
-def _live(sampler: Sampler, glance: Snapshot, interval_s: float) -> None:
+def _live(sampler: Sampler, snapshot: Snapshot, interval_s: float) -> None:
     # rich is slow to load, and only a terminal needs it.
     from ..ui.tables import console
     from .screen import Screen
@@ -76,14 +76,14 @@ def _live(sampler: Sampler, glance: Snapshot, interval_s: float) -> None:
         next_s = time.monotonic() + interval_s
         while not screen.ended:
             width, height = screen.size
-            screen.show(draw(console(width=width), glance, width=width, height=height))
+            screen.show(draw(console(width=width), snapshot, width=width, height=height))
             keys = screen.wait(max(0.0, next_s - time.monotonic()))
             if "q" in keys or "Q" in keys:
                 return
             if time.monotonic() >= next_s:
                 try:
-                    glance = sampler.look()
+                    snapshot = sampler.sample()
                 except LedgerError as error:
-                    # A ledger that is away for a while is what one wants to watch.
-                    glance = replace(glance, fault=str(error))
+                    # A person may watch a ledger that is unavailable for a while, until it is back.
+                    snapshot = replace(snapshot, fault=str(error))
                 next_s = time.monotonic() + interval_s

@@ -1,4 +1,4 @@
-"""A terminal taken over for a while, and given back as it was: after an error, a signal, a stop and a return, too."""
+"""The terminal in full-screen mode; it is restored at the end, also after an error, a signal or a stop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from types import FrameType, TracebackType
 from typing import Any, Final, Self
 
 _ENTER: Final = "\x1b[?1049h\x1b[?25l"
-"""The alternate screen, which leaves what was there alone; and no cursor."""
+"""Switches to the alternate screen, which keeps what was shown before, and hides the cursor."""
 _LEAVE: Final = "\x1b[?25h\x1b[?1049l"
 _HOME: Final = "\x1b[H"
 _REST_OF_LINE: Final = "\x1b[K"
@@ -24,7 +24,7 @@ _ENDS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class Screen:
-    """The terminal that stdout is. To be used in the main thread, where signals arrive."""
+    """The terminal of stdout in full-screen mode. Use it in the main thread, where signals arrive."""
 
     def __init__(self) -> None:
         self.ended = False
@@ -45,7 +45,7 @@ class Screen:
                 self._handle(number, self._end)
             self._handle(signal.SIGTSTP, self._stop)
             self._handle(signal.SIGWINCH, lambda number, frame: None)
-            self._take()
+            self._enter_screen()
         except BaseException:
             self._restore()
             raise
@@ -58,7 +58,7 @@ class Screen:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Columns and lines, as they are now."""
+        """The columns and lines of the terminal now."""
         try:
             size = os.get_terminal_size(sys.stdout.fileno())
         except OSError:
@@ -66,12 +66,12 @@ class Screen:
         return size.columns or 80, size.lines or 24
 
     def show(self, lines: Sequence[str]) -> None:
-        """Draw these lines over what was shown."""
+        """Draw these lines over the screen."""
         body = f"{_REST_OF_LINE}\r\n".join(lines)
         self._write(f"{_HOME}{body}{_REST_OF_LINE}{_REST_OF_SCREEN}")
 
     def wait(self, timeout_s: float) -> str:
-        """The keys that were pressed until the time-out, or until a signal came; empty for none."""
+        """Wait for a key, a signal or the time-out, and return the keys that were pressed."""
         watched = [self._woken] if self._in is None else [self._woken, self._in]
         ready, _, _ = select.select(watched, [], [], timeout_s)
         if self._woken in ready:
@@ -84,16 +84,16 @@ class Screen:
             self.ended = True  # the terminal is gone
         return data.decode("utf-8", "replace")
 
-    # -- taking and giving back --
+    # -- entering and leaving full-screen mode --
 
-    def _take(self) -> None:
+    def _enter_screen(self) -> None:
         if self._in is not None:
             self._mode = termios.tcgetattr(self._in)
             tty.setcbreak(self._in, termios.TCSADRAIN)
         self._write(_ENTER)
 
-    def _give_back(self) -> None:
-        with contextlib.suppress(OSError):  # a terminal that is gone needs nothing back
+    def _leave_screen(self) -> None:
+        with contextlib.suppress(OSError):  # the terminal is gone
             self._write(_LEAVE)
         if self._in is not None and self._mode is not None:
             with contextlib.suppress(termios.error):
@@ -101,7 +101,7 @@ class Screen:
             self._mode = None
 
     def _restore(self) -> None:
-        self._give_back()
+        self._leave_screen()
         for number, before in self._handlers.items():
             signal.signal(number, before)
         self._handlers.clear()
@@ -118,12 +118,12 @@ class Screen:
         self.ended = True
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
-        """Ctrl-Z: give the terminal back, really stop, and take it again when the shell brings us back."""
-        self._give_back()
+        """Ctrl-Z: restore the terminal, stop the process, and enter again when the shell continues it."""
+        self._leave_screen()
         signal.signal(signal.SIGTSTP, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGTSTP)
         signal.signal(signal.SIGTSTP, self._stop)
-        self._take()
+        self._enter_screen()
 
     def _write(self, text: str) -> None:
         sys.stdout.write(text)

@@ -1,4 +1,4 @@
-"""What ``top`` shows, gathered look by look: the queues and their rates, running jobs, the latest deaths."""
+"""What ``top`` shows: snapshots of the queues and their rates, of running jobs and of the latest deaths."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from ...model.queue_counts import QueueCounts, with_paused
 MAX_ROWS: Final = 100
 SAMPLES: Final = 60
 SHARE: Final = 10
-"""Counting may take one part in so many of the time: on a large ledger it is done less often."""
+"""Counting takes at most one tenth of the time: on a large ledger it is done less often."""
 BARS: Final = "▁▂▃▄▅▆▇█"
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One queue, and how fast it is worked off."""
+    """One queue, and how fast its jobs are completed."""
 
     counts: QueueCounts
     paused: bool
     per_s: float | None
     """Completions a second between the last two counts; None after the first one."""
     series: tuple[float, ...]
-    """The same for the counts before, the latest last."""
+    """The rates between earlier counts, the latest last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Snapshot:
     running: list[Job]
     deaths: list[Job]
     fault: str | None = None
-    """Why the last look failed; the rest is from before."""
+    """Why the latest sample failed; the other fields are from the one before."""
 
     @property
     def per_s(self) -> float | None:
@@ -55,14 +55,14 @@ class Snapshot:
 
 @dataclass
 class Rates:
-    """Completions a second, from how the counts of completed jobs have grown: no ledger forgets one."""
+    """Completions a second, from the growth of the counts of completed jobs."""
 
     last_s: float | None = None
     _last: dict[str, int] = field(default_factory=dict)
     _series: dict[str, deque[float]] = field(default_factory=dict)
 
     def add(self, at_s: float, counts: Sequence[QueueCounts]) -> None:
-        """The counts of one more moment."""
+        """Take the counts of one more moment into account."""
         if self.last_s is not None and at_s > self.last_s:
             for queue in counts:
                 grown = queue.completed - self._last.get(queue.queue, 0)
@@ -72,12 +72,12 @@ class Rates:
         self.last_s = at_s
 
     def of(self, queue: str) -> tuple[float, ...]:
-        """What is known of the queue, the latest last."""
+        """Return the rates of the queue, the latest last."""
         return tuple(self._series.get(queue, ()))
 
 
 class Sampler:
-    """Looks at a ledger again and again."""
+    """Takes snapshots of a ledger."""
 
     def __init__(
         self, ledger: Ledger, *, now_ms: int | None, clock_s: Callable[[], float] = time.monotonic
@@ -91,8 +91,8 @@ class Sampler:
         self._counted_s = 0.0
         self._count_again_s = float("-inf")
 
-    def look(self) -> Snapshot:
-        """The ledger now.
+    def sample(self) -> Snapshot:
+        """Take a snapshot of the ledger now.
 
         Raises:
             LedgerError: it cannot be read.
@@ -125,7 +125,7 @@ class Sampler:
 
 
 def sparkline(series: Sequence[float], width: int) -> str:
-    """The latest values as bars, the tallest for the largest; empty until there are two."""
+    """Draw the latest values as bars, the tallest for the largest; empty until there are two."""
     shown = series[-width:]
     if len(shown) < 2:
         return ""
@@ -135,16 +135,16 @@ def sparkline(series: Sequence[float], width: int) -> str:
     return "".join(BARS[min(len(BARS) - 1, int(value / top * len(BARS)))] for value in shown)
 
 
-def document(glance: Snapshot) -> dict[str, Any]:
-    """One look for a program."""
+def document(snapshot: Snapshot) -> dict[str, Any]:
+    """Make the document of a snapshot."""
     return {
         "schema_version": 1,
-        "store": glance.location,
-        "now_ms": glance.now_ms,
+        "store": snapshot.location,
+        "now_ms": snapshot.now_ms,
         "queues": [
             {"queue": line.counts.queue, "paused": line.paused, "counts": line.counts.by_state}
-            for line in glance.queues
+            for line in snapshot.queues
         ],
-        "running": [whole(job) for job in glance.running],
-        "latest_deaths": [whole(job) for job in glance.deaths],
+        "running": [whole(job) for job in snapshot.running],
+        "latest_deaths": [whole(job) for job in snapshot.deaths],
     }

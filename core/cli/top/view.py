@@ -1,4 +1,4 @@
-"""One screen of ``top``: made to fit any terminal from 40 columns and 10 lines on."""
+"""The screen of ``top``, which fits any terminal of 40 columns and 10 lines or more."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ QUEUES: Final = (
     Column("DONE/S", right=True),
 )
 ALWAYS: Final = ("QUEUE", "READY", "RUN", "HELD", "DEAD", "DONE/S")
-"""What of the queues is shown where there is no room for all of it."""
+"""The columns that are shown where there is no space for all of them."""
 BARS: Final = Column("")
 RUNNING: Final = (
     Column("RUNNING", too_wide="cut", least=12),
@@ -64,18 +64,18 @@ MOST_BARS: Final = 40
 FEWEST_BARS: Final = 4
 
 
-def draw(console: Console, glance: Snapshot, *, width: int, height: int) -> list[str]:
-    """The lines of the screen, at most ``height`` of them, none wider than ``width``."""
-    room = height - 4  # two lines of head, a blank one, and the foot
-    parts = _shares(room, len(glance.queues), len(glance.running), len(glance.deaths))
+def draw(console: Console, snapshot: Snapshot, *, width: int, height: int) -> list[str]:
+    """Draw the lines of the screen, at most ``height`` of them, none wider than ``width``."""
+    free = height - 4  # two lines of head, a blank one, and the foot
+    parts = _shares(free, len(snapshot.queues), len(snapshot.running), len(snapshot.deaths))
     with console.capture() as captured:
-        console.print(_head(glance), overflow="ellipsis", no_wrap=True)
-        console.print(_sums(glance), overflow="ellipsis", no_wrap=True)
+        console.print(_head(snapshot), overflow="ellipsis", no_wrap=True)
+        console.print(_sums(snapshot), overflow="ellipsis", no_wrap=True)
         console.print()
         sections: list[tuple[Sequence[Column], list[list[Cell]]]] = [
-            _queues(glance, width),
-            (RUNNING, [_running(job, glance.now_ms) for job in glance.running]),
-            (DEATHS, [_death(job, glance.now_ms) for job in glance.deaths]),
+            _queues(snapshot, width),
+            (RUNNING, [_running(job, snapshot.now_ms) for job in snapshot.running]),
+            (DEATHS, [_death(job, snapshot.now_ms) for job in snapshot.deaths]),
         ]
         for (columns, rows), most in zip(sections, parts, strict=True):
             if most:
@@ -85,14 +85,14 @@ def draw(console: Console, glance: Snapshot, *, width: int, height: int) -> list
     return [*lines, *[""] * (height - 1 - len(lines)), FOOTER]
 
 
-def _shares(room: int, queues: int, running: int, deaths: int) -> tuple[int, int, int]:
-    """How many rows each section gets: all where there is room, else fair parts, the queues first.
+def _shares(free: int, queues: int, running: int, deaths: int) -> tuple[int, int, int]:
+    """Return how many rows each section gets: all where they fit, else fair parts, the queues first.
 
     A section also costs its header and a blank line.
     """
     wanted = [queues, running, deaths]
     given = [0, 0, 0]
-    left = room
+    left = free
     for place, want in enumerate(wanted):
         if want and left >= 3:
             given[place] = 1
@@ -105,40 +105,42 @@ def _shares(room: int, queues: int, running: int, deaths: int) -> tuple[int, int
     return given[0], given[1], given[2]
 
 
-def _head(glance: Snapshot) -> Text:
+def _head(snapshot: Snapshot) -> Text:
     head = Text("fencepost top  ", style="bold")
-    head.append(visible(glance.location), style="not bold")
-    head.append(f"  {calendar(glance.now_ms)}", style="not bold")
-    if glance.fault is not None:
-        head.append(f"  cannot be read, trying again: {visible(first_line(glance.fault))}", style="bold red")
+    head.append(visible(snapshot.location), style="not bold")
+    head.append(f"  {calendar(snapshot.now_ms)}", style="not bold")
+    if snapshot.fault is not None:
+        head.append(
+            f"  cannot be read, trying again: {visible(first_line(snapshot.fault))}", style="bold red"
+        )
     return head
 
 
-def _sums(glance: Snapshot) -> Text:
+def _sums(snapshot: Snapshot) -> Text:
     line = Text()
     for state in (QUEUED, JOB_RUNNING, HELD, DEAD, COMPLETED):
-        count = sum(queue.counts.by_state[state] for queue in glance.queues)
+        count = sum(queue.counts.by_state[state] for queue in snapshot.queues)
         word = "done" if state == COMPLETED else state
         line.append(f"{count:,} {word}", style=STATE_STYLES[state] if count else "")
         line.append("  ")
-    if glance.per_s is not None:
-        line.append(f"{glance.per_s:,.1f}/s", style="bold")
-    if glance.counted_ago_s >= 2:
-        line.append(f"  counted {words(round(glance.counted_ago_s) * 1_000)} ago")
+    if snapshot.per_s is not None:
+        line.append(f"{snapshot.per_s:,.1f}/s", style="bold")
+    if snapshot.counted_ago_s >= 2:
+        line.append(f"  counted {words(round(snapshot.counted_ago_s) * 1_000)} ago")
     return line
 
 
-def _queues(glance: Snapshot, width: int) -> tuple[Sequence[Column], list[list[Cell]]]:
-    """The table of the queues; what room is left beside it is for bars."""
+def _queues(snapshot: Snapshot, width: int) -> tuple[Sequence[Column], list[list[Cell]]]:
+    """Make the table of the queues, with bars where there is space beside it."""
     columns: Sequence[Column] = QUEUES
-    rows = [_queue(line, glance.now_ms) for line in glance.queues]
+    rows = [_queue(line, snapshot.now_ms) for line in snapshot.queues]
     if natural_width(columns, rows) > width:
         kept = [place for place, column in enumerate(columns) if column.title in ALWAYS]
         columns, rows = [columns[place] for place in kept], [[row[place] for place in kept] for row in rows]
     bars = min(MOST_BARS, width - natural_width(columns, rows) - GAP)
     if bars < FEWEST_BARS:
         return columns, rows
-    for row, line in zip(rows, glance.queues, strict=True):
+    for row, line in zip(rows, snapshot.queues, strict=True):
         row.append(Text(sparkline(line.series, bars), style="green"))
     return [*columns, BARS], rows
 

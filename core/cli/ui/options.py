@@ -1,4 +1,4 @@
-"""Options that several commands share, with the words that explain them once."""
+"""Options that several commands share, and their help."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ NowMs = Annotated[
         metavar="MS",
         min=-1,
         max=2**53 - 1,
-        help="A fixed logical clock, in ms; -1 is the ledger's own. Never mix the two in one store.",
+        help="A fixed logical clock, in ms; -1 is the ledger's own clock. Never mix the two in one store.",
     ),
 ]
 Set = Annotated[
@@ -59,7 +59,7 @@ Set = Annotated[
 Plugin = Annotated[
     Optional[list[str]],  # noqa: UP045
     typer.Option(
-        "--plugin", metavar="MODULE", help="Load this module or .py file as a plugin, too. Repeatable."
+        "--plugin", metavar="MODULE", help="Also load this module or .py file as a plugin. Repeatable."
     ),
 ]
 NoPlugin = Annotated[
@@ -86,21 +86,19 @@ DeadLetterRetention = Annotated[
     Optional[float],  # noqa: UP045
     typer.Option(metavar="SPAN", parser=span_s, help="Stamp: how long the job is kept once it is dead."),
 ]
-Json = Annotated[
-    bool, typer.Option("--json", help="Print JSON; so it is by itself wherever stdout is no terminal.")
-]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON. Default when stdout is not a terminal.")]
 Actor = Annotated[
     Optional[str],  # noqa: UP045
-    typer.Option(metavar="WHO", help="Who does this, for the audit. [default: user@host]"),
+    typer.Option(metavar="WHO", help="Who does this; the audit keeps it. [default: user@host]"),
 ]
 Reason = Annotated[
     Optional[str],  # noqa: UP045
-    typer.Option(metavar="WHY", help="Why, for the audit."),
+    typer.Option(metavar="WHY", help="Why; the audit keeps it."),
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Do it without asking.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only print what would be done.")]
 
 
 def logical_or_none(now_ms: int) -> int | None:
-    """The value of ``--now-ms`` as the verbs take it."""
+    """Return the value of ``--now-ms`` as the verbs take it."""
     return None if now_ms < 0 else now_ms

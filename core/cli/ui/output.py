@@ -1,4 +1,4 @@
-"""What goes to stdout (one JSON document) and to stderr (all else)."""
+"""Output: JSON documents to stdout, everything else to stderr."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def documents_only() -> Iterator[TextIO]:
 
 
 def print_document(document: object, out: TextIO | None = None) -> None:
-    """Print one JSON document, indented by two; to stdout, or to what ``documents_only`` gave."""
+    """Print one JSON document, indented by two, to stdout or to the stream that ``documents_only`` gave."""
     write(readable(printable(document)), sys.stdout if out is None else out)
 
 
@@ -46,7 +46,7 @@ def replace_unprintable() -> None:
 
 
 def write(data: bytes, out: TextIO) -> None:
-    """Write the bytes through.
+    """Write the bytes and flush them.
 
     Raises:
         FencepostError: they cannot be written.
@@ -54,24 +54,24 @@ def write(data: bytes, out: TextIO) -> None:
     try:
         out.buffer.write(data)
         out.buffer.flush()
-    except BrokenPipeError:  # whoever read has gone, and needs no message
+    except BrokenPipeError:  # the reader has gone, and needs no message
         raise
     except OSError as error:
         raise unwritable(error) from error
 
 
 def unwritable(error: OSError) -> FencepostError:
-    """What to say when stdout takes no more."""
+    """Return the error that says that stdout cannot be written."""
     return FencepostError(
         f"stdout cannot be written: {error.strerror or error}; what was done stays done (see fencepost status)"
     )
 
 
 def warn(message: str) -> None:
-    """Say something to the person, not to the program that reads stdout."""
+    """Print a warning to stderr."""
     print(f"fencepost: {message}", file=sys.stderr)
 
 
-def for_a_program(as_json: bool) -> bool:
-    """Whether to print JSON: where it was asked for, and wherever nobody looks at stdout."""
+def wants_json(as_json: bool) -> bool:
+    """Whether to print JSON: where it was asked for, and where stdout is not a terminal."""
     return as_json or not sys.stdout.isatty()

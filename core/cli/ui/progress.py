@@ -1,4 +1,4 @@
-"""Progress on stderr, where somebody looks at it: a bar on a terminal, and nothing at all anywhere else."""
+"""Progress of long work: a bar where stderr is a terminal, and nothing elsewhere."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Final, Protocol
 REDRAW_S: Final = 0.1
 
 
-class Told(Protocol):
-    """What is told of the progress."""
+class ReportProgress(Protocol):
+    """Takes reports of the progress."""
 
     def __call__(self, done: int, said: str = "") -> None:
-        """So much is done; ``said`` says so in words."""
+        """Report how much is done; ``said`` says it in words."""
 
 
 @contextmanager
-def progress(what: str, total: int | None = None) -> Iterator[Told]:
-    """Show how much of ``total`` is done (None: nobody knows how much there is), until the block ends."""
+def progress(what: str, total: int | None = None) -> Iterator[ReportProgress]:
+    """Show how much of ``total`` is done until the block ends; None means that the total is not known."""
     if not sys.stderr.isatty():
         yield lambda done, said="": None
         return
@@ -39,7 +39,7 @@ def progress(what: str, total: int | None = None) -> Iterator[Told]:
     )
     next_s = 0.0
 
-    def tell(done: int, said: str = "") -> None:
+    def report(done: int, said: str = "") -> None:
         nonlocal next_s
         if (now_s := time.monotonic()) >= next_s or done == total:
             next_s = now_s + REDRAW_S
@@ -47,4 +47,4 @@ def progress(what: str, total: int | None = None) -> Iterator[Told]:
 
     with shown:
         task = shown.add_task(what, total=total, said="")
-        yield tell
+        yield report

@@ -37,13 +37,13 @@ QUEUE_COLUMNS = (
 def draw_queues(
     queues: Sequence[QueueCounts], now_ms: int, window_ms: int, *, paused: Collection[str]
 ) -> None:
-    """How the queues stand."""
+    """Draw the queues: their counts, their oldest ready jobs and their rates."""
     rows = [queue_cells(queue, now_ms, window_ms, paused=queue.queue in paused) for queue in queues]
     print_table(QUEUE_COLUMNS, rows, empty="no queues: the ledger has no jobs")
 
 
 def queue_cells(queue: QueueCounts, now_ms: int, window_ms: int, *, paused: bool) -> list[Cell]:
-    """One line of the table; what needs somebody is in colour."""
+    """Make one row of the table; counts that need attention are in colour."""
     name = Text(queue.queue)
     if paused:
         name.append(" (paused)", style=STATE_STYLES["paused"])
@@ -73,7 +73,7 @@ SCHEDULE_COLUMNS = (
 
 
 def draw_schedules(schedules: Sequence[Schedule], now_ms: int) -> None:
-    """The schedules, and when each fires next."""
+    """Draw the schedules, and when each fires next."""
     rows: list[list[Cell]] = [
         [
             one.name,
@@ -99,7 +99,7 @@ AUDIT_COLUMNS = (
 
 
 def draw_audit(entries: Sequence[AuditEntry], now_ms: int) -> None:
-    """The manual actions, oldest first."""
+    """Draw the manual actions, oldest first."""
     rows: list[list[Cell]] = [
         [
             relative(entry.at_ms, now_ms),
@@ -115,7 +115,7 @@ def draw_audit(entries: Sequence[AuditEntry], now_ms: int) -> None:
 
 
 def draw_findings(report: Report, location: str) -> None:
-    """Each finding with its remedy, then what was looked at."""
+    """Draw each finding with its remedy, then what was checked."""
     out = console()
     for finding in report.findings:
         head = Text(finding.check, style="bold red")

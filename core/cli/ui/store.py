@@ -1,4 +1,4 @@
-"""What every operator's command does first: open a ledger that is there, and say who is acting."""
+"""The store that a command works on, the instant it works at, and the person who acts."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def absolute_store(name: str, folder: str = "") -> str:
 
 
 def open_existing(store: str | None, config: str | None, now_ms: int = -1) -> Ledger:
-    """The ledger of that name, on its own clock or the logical one.
+    """Open the ledger of that name, on its own clock or the logical one.
 
     Raises:
-        InvalidInput: there is none. Commands that only look or steer make no store out of a misspelt name.
+        InvalidInput: there is none. These commands make no store, so that a misspelt name is an error.
     """
     name = store_name(store, config)
     if not ledger_exists(name):
@@ -53,12 +53,12 @@ def open_existing(store: str | None, config: str | None, now_ms: int = -1) -> Le
 
 
 def instant(ledger: Ledger, now_ms: int) -> int:
-    """Now: the logical instant where one was given, else by the ledger's clock."""
+    """Return the logical instant that was given, else what the ledger's clock says now."""
     return ledger.now_ms() if now_ms < 0 else now_ms
 
 
 def actor_or_user(actor: str | None) -> str:
-    """Who acts, for the audit: the name given, else user@host."""
+    """Return the name that the audit keeps: the one given, else user@host."""
     if actor is not None:
         return actor
     try:

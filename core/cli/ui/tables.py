@@ -1,6 +1,6 @@
-"""Tables for people: as wide as the terminal and no wider, in colour unless NO_COLOR is set.
+"""Tables for people: no wider than the terminal, in colour unless NO_COLOR is set.
 
-Only commands that draw import this module, when they draw: rich is slow to load.
+Commands import this module only when they draw, because rich is slow to load.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ STATE_STYLES: Final = {
     "paused": "yellow",
 }
 GAP: Final = 2
-"""Between two columns."""
+"""The blanks between two columns."""
 _BIDI: Final = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table, and what it may lose where the terminal is narrow."""
+    """A column of a table, and how it gets narrower where the terminal is narrow."""
 
     title: str
     right: bool = False
     too_wide: Literal["stay", "cut", "fold"] = "stay"
-    """What becomes of its cells: an id is folded, because half an id is of no use; a text is cut."""
+    """How a cell that is too wide is shown. An id is folded, because half an id is of no use; a text is cut."""
     least: int = 6
 
 
@@ -44,7 +44,7 @@ Cell = str | Text
 
 
 def print_table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], *, empty: str) -> None:
-    """Draw the rows on stdout; ``empty`` is what is said where there are none."""
+    """Draw the rows on stdout, or print ``empty`` where there are none."""
     out = console()
     if rows:
         out.print(table(columns, rows, width=out.width))
@@ -53,7 +53,7 @@ def print_table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], *, em
 
 
 def table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], *, width: int) -> RenderableType:
-    """The table as rich draws it, made to fit ``width`` columns of the terminal."""
+    """Make the table for rich, so that it fits ``width`` columns of the terminal."""
     cells = _texts(rows)
     widths = _fit(columns, cells, width)
     drawn = Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="bold", show_edge=False)
@@ -72,12 +72,12 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], *, width: i
 
 
 def state(name: str) -> Text:
-    """A state's name in its colour."""
+    """Return a state's name in its colour."""
     return Text(name, style=STATE_STYLES.get(name, ""))
 
 
 def visible(text: str) -> str:
-    """The text on one line, with everything escaped that could steer the terminal."""
+    """Return the text on one line, with every character escaped that could steer the terminal."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(
@@ -87,7 +87,7 @@ def visible(text: str) -> str:
 
 
 def console(file: IO[str] | None = None, *, width: int | None = None) -> Console:
-    """A terminal to draw on: stdout unless said."""
+    """Make a console that draws on ``file``: stdout unless it is given."""
     return Console(
         file=file or sys.stdout, width=width, highlight=False, markup=False, emoji=False, soft_wrap=False
     )
@@ -102,7 +102,7 @@ def _texts(rows: Sequence[Sequence[Cell]]) -> list[list[Text]]:
 
 
 def natural_width(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> int:
-    """How wide the table would like to be."""
+    """Return how wide the table is where nothing is cut or folded."""
     return sum(_natural_widths(columns, _texts(rows))) + GAP * (len(columns) - 1)
 
 

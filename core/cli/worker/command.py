@@ -30,14 +30,14 @@ from .process import default_claimant, run_worker
 
 
 class CrashAfter(StrEnum):
-    """Where a worker can be told to die."""
+    """The points at which a worker can be told to die."""
 
     claim = "claim"
     effect = "effect"
 
 
 class LogFormat(StrEnum):
-    """How log lines on stderr look."""
+    """The formats of log lines on stderr."""
 
     text = "text"
     json = "json"
@@ -60,7 +60,7 @@ def worker(
             metavar="N",
             min=1,
             max=10_000,
-            help="Make at most so many attempts; not with --follow. [default: 1]",
+            help="Make at most this many attempts; not with --follow. [default: 1]",
         ),
     ] = None,
     lease: Annotated[
@@ -80,8 +80,8 @@ def worker(
         typer.Option(
             metavar="N",
             min=1,
-            help="Bury a job after so many attempts, if it has no limit of its own. A low limit buries jobs that "
-            "other workers would have tried again: better stamp the jobs (enqueue --max-attempts).",
+            help="Bury a job after this many attempts, if it has no limit of its own. A low limit buries jobs that "
+            "other workers would try again: it is better to stamp the jobs (enqueue --max-attempts).",
         ),
     ] = DEFAULT_MAX_ATTEMPTS,
     concurrency: Annotated[
@@ -92,7 +92,7 @@ def worker(
         typer.Option(
             metavar="SPAN",
             parser=options.span_s,
-            help="Give an attempt up after this long: its effect is told, and its lease lapses. A thread cannot be "
+            help="Give an attempt up after this long: its effect is notified, and its lease lapses. A thread cannot be "
             "killed, so its slot stays taken until it returns.",
         ),
     ] = None,
@@ -129,12 +129,12 @@ def worker(
     ] = None,
     crash_after: Annotated[
         Optional[CrashAfter],  # noqa: UP045
-        typer.Option(help="Die there, with exit status 86, for showing recovery."),
+        typer.Option(help="Die there, with exit status 86, to show the recovery."),
     ] = None,
     now_ms: options.NowMs = -1,
     health_file: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option(metavar="FILE", help="Touched whenever the worker really gets on."),
+        typer.Option(metavar="FILE", help="A file that is touched whenever the worker makes progress."),
     ] = None,
     log_format: Annotated[LogFormat, typer.Option(help="Log lines on stderr.")] = LogFormat.text,
     set_: options.Set = None,
@@ -197,7 +197,7 @@ def worker(
 
 
 def _warn_of_waiting(ledger: Ledger, effects: Effects, served: Collection[str]) -> None:
-    """Warn of jobs that wait for an effect that ships, and lacks settings here; of installed ones all are told."""
+    """Warn where jobs wait for an effect that ships with Fencepost and lacks settings here."""
     for name in effects.plugins.effect_names():
         if name in served or not effects.plugins.ships(name):
             continue
