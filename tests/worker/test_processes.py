@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from fencepost.core import NewJob, open_ledger
 from fencepost.core.ledgers.postgres.address import parse_address
 
 from tests.programs import FENCEPOST, catches_sigterm, document, fencepost, python_all, refused
+from tests.waiting import until
 
 LIMIT_S = 120.0
 
@@ -72,13 +73,6 @@ def start(*arguments: str | Path) -> subprocess.Popen[bytes]:
 def popen(*command: str) -> subprocess.Popen[bytes]:
     STARTED.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE))
     return STARTED[-1]
-
-
-def until(condition: Callable[[], Any]) -> None:
-    deadline = time.monotonic() + LIMIT_S
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.01)
 
 
 def end(process: subprocess.Popen[bytes]) -> tuple[int, str, str]:

@@ -32,6 +32,7 @@ from fencepost.core.worker.lease import Lease
 from fencepost.core.worker.options import WorkerOptions
 from fencepost.core.worker.worker import Worker
 
+from tests.waiting import until
 from tests.worker.doubles import Acting
 
 LIMIT_S = 60.0
@@ -74,14 +75,6 @@ def following(ledger: Any, effect: Acting, **options: Any) -> Iterator[Running]:
     finally:
         running.worker.stop()
         running.thread.join(LIMIT_S)
-
-
-def until(condition: Callable[[], Any]) -> None:
-    """Wait for what can be observed."""
-    deadline = time.monotonic() + LIMIT_S
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.005)
 
 
 @pytest.fixture
@@ -191,7 +184,7 @@ def test_stopping_lets_running_attempts_finish_and_claims_nothing_more(ledger: L
 
 
 def test_what_was_claimed_and_not_started_is_handed_back_uncounted(ledger: Ledger) -> None:
-    gate, quick = Gate(), threading.Event()
+    gate = Gate()
 
     def effect(request: Any) -> dict[str, str]:
         return gate(request) if request.id == "slow" else {}
@@ -204,7 +197,6 @@ def test_what_was_claimed_and_not_started_is_handed_back_uncounted(ledger: Ledge
         until(lambda: ledger.counts()["running"] == 1)
         gate.go.set()
         running.stop()
-    assert quick is not None
     assert claimed_ahead > 1, "the worker had claimed ahead"
     behind = [job for job in ledger.jobs().jobs if job.id.startswith("behind")]
     assert {(job.state, job.attempts) for job in behind if job.state == "queued"} == {("queued", 0)}

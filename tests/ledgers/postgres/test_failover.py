@@ -22,8 +22,9 @@ from fencepost.core import Ledger, LedgerFailed, NewJob
 from fencepost.core.ledgers.postgres import PostgresLedger
 
 from tests.postgres_server import NOBODY, Server, _as_nobody, server
+from tests.waiting import until
 from tests.worker.doubles import Acting
-from tests.worker.test_service import following, until
+from tests.worker.test_service import following
 
 
 @contextmanager

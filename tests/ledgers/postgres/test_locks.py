@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -25,6 +24,8 @@ from fencepost.core import (
 from fencepost.core.ledgers.postgres import PostgresLedger
 from fencepost.core.ledgers.postgres.address import parse_address
 from fencepost.core.testing import Store
+
+from tests.waiting import until
 
 LIMIT_S = 60.0
 
@@ -59,11 +60,12 @@ def waiting(call: Callable[[], Any], sql: Callable[..., Any]) -> Iterator[Future
     """The call in a thread of its own, once it waits for a lock."""
     with ThreadPoolExecutor(1) as threads:
         future = threads.submit(call)
-        deadline = time.monotonic() + LIMIT_S
-        while not sql("SELECT 1 FROM pg_locks WHERE NOT granted"):
+
+        def waits() -> Any:
             assert not future.done(), f"it did not wait: {future.result()}"
-            assert time.monotonic() < deadline
-            time.sleep(0.005)
+            return sql("SELECT 1 FROM pg_locks WHERE NOT granted")
+
+        until(waits)
         yield future
 
 

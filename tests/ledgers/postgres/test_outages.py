@@ -29,19 +29,13 @@ from fencepost.core.testing import Store
 
 from tests.ledgers.postgres.wire import Wire, through
 from tests.postgres_server import Server, server
+from tests.waiting import until
 from tests.worker.doubles import Acting
 from tests.worker.test_service import following
 
 LIMIT_S = 60.0
 COMMIT = b"COMMIT\0"
 """With its end, because a BEGIN may say READ COMMITTED."""
-
-
-def until(condition: Callable[[], Any]) -> None:
-    deadline = time.monotonic() + LIMIT_S
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.01)
 
 
 @pytest.fixture
