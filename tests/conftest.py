@@ -71,7 +71,7 @@ def _sqlite(path: Path) -> Store:
 LEDGERS = {
     "model": Kind(_model(KEEPS_ALL), frozenset({"store_name", "joining"})),
     "model that keeps little": Kind(_model(KEEPS_LITTLE), frozenset({"store_name", "joining", "scheduling"})),
-    "directory": Kind(_directory, frozenset({"joining", "scheduling", "lined"})),
+    "directory": Kind(_directory, frozenset({"joining", "lined"})),
     "sqlite": Kind(_sqlite),
     "postgres": Kind("postgres_stores"),
 }

@@ -23,7 +23,18 @@ from ..model.job import (
 )
 from ..model.query import ALL_JOBS, JobQuery
 from ..model.receipts import Published, Receipt, Settled, Settlement
-from ..model.records import AuditEntry, Capabilities, Enqueued, Export, Fire, Page, Row, Schedule, Swept
+from ..model.records import (
+    Applied,
+    AuditEntry,
+    Capabilities,
+    Enqueued,
+    Export,
+    Fire,
+    Page,
+    Row,
+    Schedule,
+    Swept,
+)
 
 if TYPE_CHECKING:
     from ..model.queue_counts import QueueCounts
@@ -301,16 +312,53 @@ class Ledger(Protocol):
         """The queues that are paused, by name."""
 
     def register_schedule(self, schedule: Schedule, *, now_ms: int | None = None) -> None:
-        """Add or replace the schedule of that name; the phase is kept while ``every`` is unchanged."""
+        """Add or replace the schedule of that name; its next boundary stays while ``every`` and ``zone`` do.
+
+        Raises:
+            InvalidInput: it breaks a rule, or the one that is there came with ``apply_schedules``.
+        """
 
     def unregister_schedule(self, name: str) -> bool:
         """Remove it; False if there is none."""
 
+    def apply_schedules(
+        self,
+        schedules: Iterable[Schedule],
+        *,
+        owner: str = "config",
+        actor: str | None = None,
+        dry_run: bool = False,
+        now_ms: int | None = None,
+    ) -> Applied:
+        """Make the owner's schedules these, and no others, in one commit; those of nobody, and of other owners, stay.
+
+        With ``dry_run`` it only says what it would do.
+
+        Raises:
+            InvalidInput: one breaks a rule, or its name is taken by a schedule that is not the owner's; nothing was
+                changed.
+        """
+
     def schedules(self) -> list[Schedule]:
         """All schedules, by name."""
 
+    def pause_schedule(
+        self, name: str, *, actor: str | None = None, reason: str | None = None, now_ms: int | None = None
+    ) -> bool:
+        """Let no tick fire it. False: there is none of that name, or it was paused."""
+
+    def resume_schedule(
+        self, name: str, *, actor: str | None = None, reason: str | None = None, now_ms: int | None = None
+    ) -> bool:
+        """End the pause: it goes on with its first boundary after now. False: it was not paused."""
+
+    def run_schedule(
+        self, name: str, *, actor: str | None = None, reason: str | None = None, now_ms: int | None = None
+    ) -> Fire | None:
+        """Fire it now, as ``<name>-<now_ms>``, whether it is paused or not. None: there is none of that name."""
+
     def tick(self, *, now_ms: int | None = None) -> list[Fire]:
-        """Fire every boundary that has passed, oldest first, each once; at most 64 a schedule."""
+        """Fire the boundaries that have passed, oldest first, each once; at most 64 a schedule."""
 
     def soonest(self) -> int | None:
-        """The next boundary of any schedule."""
+        """The next boundary of any schedule that can fire."""

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from ..errors import InvalidInput
 from ..model import job as rules
 from ..model.checks import check_int, check_string
 from ..model.documents import JSON
-from ..model.inputs import Input, NewJob, Request, check_name, check_request
+from ..model.inputs import Input, NewJob, Request, check_name, check_request, check_schedule_name
 from ..model.job import ClaimRequest, Decision, Job
 from ..model.queue_counts import QueueCounts
 from ..model.receipts import Receipt, Settled, Settlement
-from ..model.records import AuditEntry, Enqueued, Export, Fire, Schedule, Swept
+from ..model.records import Applied, AuditEntry, Enqueued, Export, Fire, Schedule, Swept
 from ..model.schedules import check_schedule
 from . import operator
 from .arguments import check_batch, check_fence, check_ids, check_instant, check_served
@@ -319,10 +320,59 @@ class LedgerVerbs(ABC):
     def register_schedule(self, schedule: Schedule, *, now_ms: int | None = None) -> None:
         check_schedule(schedule)
         check_instant(now_ms)
-        self._register_schedule(schedule, now_ms)
+        self._register_schedule(replace(schedule, owner=None), now_ms)
 
     @abstractmethod
     def _register_schedule(self, schedule: Schedule, now_ms: int | None) -> None: ...
+
+    def apply_schedules(
+        self,
+        schedules: Iterable[Schedule],
+        *,
+        owner: str = "config",
+        actor: str | None = None,
+        dry_run: bool = False,
+        now_ms: int | None = None,
+    ) -> Applied:
+        check_name(owner, "owner")
+        wanted = [replace(check_schedule(schedule), owner=owner, paused=False) for schedule in schedules]
+        check_instant(now_ms)
+        return self._apply_schedules(wanted, owner, Operator(actor, f"applied as {owner}"), dry_run, now_ms)
+
+    @abstractmethod
+    def _apply_schedules(
+        self, wanted: list[Schedule], owner: str, operator: Operator, dry_run: bool, now_ms: int | None
+    ) -> Applied: ...
+
+    def pause_schedule(
+        self, name: str, *, actor: str | None = None, reason: str | None = None, now_ms: int | None = None
+    ) -> bool:
+        check_schedule_name(name)
+        check_instant(now_ms)
+        return self._pause_schedule(name, Operator(actor, reason), now_ms)
+
+    @abstractmethod
+    def _pause_schedule(self, name: str, operator: Operator, now_ms: int | None) -> bool: ...
+
+    def resume_schedule(
+        self, name: str, *, actor: str | None = None, reason: str | None = None, now_ms: int | None = None
+    ) -> bool:
+        check_schedule_name(name)
+        check_instant(now_ms)
+        return self._resume_schedule(name, Operator(actor, reason), now_ms)
+
+    @abstractmethod
+    def _resume_schedule(self, name: str, operator: Operator, now_ms: int | None) -> bool: ...
+
+    def run_schedule(
+        self, name: str, *, actor: str | None = None, reason: str | None = None, now_ms: int | None = None
+    ) -> Fire | None:
+        check_schedule_name(name)
+        check_instant(now_ms)
+        return self._run_schedule(name, Operator(actor, reason), now_ms)
+
+    @abstractmethod
+    def _run_schedule(self, name: str, operator: Operator, now_ms: int | None) -> Fire | None: ...
 
     def tick(self, *, now_ms: int | None = None) -> list[Fire]:
         check_instant(now_ms)

@@ -6,7 +6,7 @@ command waits for when it starts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .inputs import Input
@@ -53,10 +53,15 @@ class Swept(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A job that is enqueued again and again: ``every`` is ``@every N(s|m|h|d)``."""
+    """A job that is enqueued again and again, at the boundaries that ``every`` and ``zone`` make.
+
+    Two schedules are equal if they say the same and fire next at the same instant; the last three fields are the
+    ledger's own notes.
+    """
 
     name: str
     every: str
+    """``@every N(s|m|h|d)``, five cron fields, or ``@hourly``, ``@daily``, ``@weekly``, ``@monthly``, ``@yearly``."""
     text: str
     queue: str = DEFAULT_QUEUE
     effect: str = DEFAULT_EFFECT
@@ -66,10 +71,26 @@ class Schedule:
     stamps: Stamps = NO_STAMPS
     next_ms: int | None = None
     """The next boundary; None before the schedule is registered."""
+    zone: str = "UTC"
+    """The IANA time zone in which the cron fields are read."""
+    missed: str | None = None
+    """What becomes of boundaries that passed while nobody ticked: all, latest or none are fired. None: all of
+    ``@every``, the latest of cron."""
+    overlap: str = "allow"
+    """``skip``: a boundary is not fired while the job that was fired last is unfinished."""
+    paused: bool = False
+    owner: str | None = None
+    """What ``apply_schedules`` it came with; None: it was registered by itself."""
+    since_ms: int | None = field(default=None, compare=False)
+    """When the next boundary was computed: boundaries up to this instant have been dealt with."""
+    tz_version: str | None = field(default=None, compare=False)
+    """The version of the tz database that the next boundary was computed with; None: no zone but UTC was needed."""
+    last_id: str | None = field(default=None, compare=False)
+    """The id that was fired last."""
 
 
 class Fire(NamedTuple):
-    """One boundary of one schedule. ``created`` False: its id was already bound."""
+    """One boundary of one schedule. ``created`` False: its id was already bound, or it was not fired."""
 
     schedule: str
     id: str
@@ -77,6 +98,17 @@ class Fire(NamedTuple):
     created: bool
     error: str | None = None
     """Why the schedule cannot fire (a stored spec that is not understood); other schedules still do."""
+    unfinished: str | None = None
+    """The job because of which the boundary was passed over, of a schedule whose ``overlap`` is ``skip``."""
+
+
+class Applied(NamedTuple):
+    """What ``apply_schedules`` did, or would do: names of schedules."""
+
+    added: list[str]
+    changed: list[str]
+    removed: list[str]
+    unchanged: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +117,11 @@ class AuditEntry:
 
     at_ms: int
     action: str
-    """cancel, redrive, resolve, purge, pause, resume, seal, or what became of a copy: copy-begin, copy-end."""
+    """cancel, redrive, resolve, purge, pause, resume, seal; copy-begin, copy-end; schedule-add, schedule-change,
+    schedule-remove (by ``apply_schedules``), schedule-run, schedule-pause, schedule-resume."""
     id: str
-    """The job's id; of a pause or resume the queue's name; of a seal the destination, of a copy the source."""
+    """The job's id; of a pause or resume the queue's name; of a seal the destination, of a copy the source; of what
+    was done to a schedule its name."""
     actor: str | None
     reason: str | None
     from_state: str | None = None

@@ -1,73 +1,50 @@
-"""``@every``: the arithmetic of schedules (docs/reference/contract/schedules.md §7.8), without clock or ledger."""
+"""Schedules (docs/reference/contract/schedules.md §7.8): what they must say, and how they are registered."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 from ..errors import InvalidInput, LimitExceeded
 from .checks import MAX_INT, check_int
-from .inputs import (
-    NewJob,
-    check_job,
-    check_schedule_name,
-    check_stamps,
-)
+from .inputs import NewJob, check_job, check_schedule_name, check_stamps
 from .job import whole_ms
-from .records import Schedule
+from .records import Applied, Schedule
+from .timetable import EVERY, timetable, tz_version_of
 
-FIRES_PER_TICK: Final = 64
-"""How many boundaries of one schedule a tick fires at most; what is older than its last is skipped."""
-
-_EVERY: Final = re.compile(r"@every ([1-9][0-9]*)(s|m|h|d)", re.ASCII)
-_UNIT_MS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+MISSED: Final = ("all", "latest", "none")
+OVERLAP: Final = ("allow", "skip")
 
 
-def parse_every(spec: str) -> int:
-    """The period in milliseconds of ``@every N(s|m|h|d)``: one whole N of 1 or more, one unit, nothing else.
+def check_schedule(schedule: Schedule) -> Schedule:
+    """Return ``schedule`` if every field keeps its rule, so that each of its jobs will.
 
     Raises:
-        InvalidInput: it is not that.
-        LimitExceeded: the period is longer than any clock reaches.
+        InvalidInput: names the field and the rule.
     """
-    match = _EVERY.fullmatch(spec) if isinstance(spec, str) else None
-    if match is None:
-        raise InvalidInput(
-            f"schedule {spec!r:.80}: must be '@every N' with a whole N of 1 or more and one unit of s, m, h or d, "
-            "for example '@every 15m'"
-        )
-    digits, unit = match.groups()
-    # A number of many digits is refused by its length: int() itself refuses more than a few thousand.
-    if len(digits) > 16 or int(digits) * _UNIT_MS[unit] > MAX_INT:
-        raise LimitExceeded(f"schedule {spec!r:.80}: the period is longer than any clock reaches")
-    return int(digits) * _UNIT_MS[unit]
+    check_schedule_name(schedule.name)
+    timetable(schedule.every, schedule.zone, 0)
+    if schedule.missed is not None:
+        _check_choice(schedule.missed, "missed", MISSED)
+    _check_choice(schedule.overlap, "overlap", OVERLAP)
+    check_stamps(schedule.stamps)
+    if schedule.expires_s is not None:
+        if type(schedule.expires_s) not in (int, float) or not 0 < schedule.expires_s <= MAX_INT / 1_000:
+            raise InvalidInput(f"expires_s is {schedule.expires_s!r}, it must be seconds, more than 0")
+        check_int(whole_ms(schedule.expires_s), "expires_s in milliseconds")
+    try:
+        check_job(fired_job(schedule, 0))
+    except InvalidInput as error:
+        raise type(error)(f"schedule {schedule.name!r}: {error}") from error
+    return schedule
 
 
-def first_boundary(schedule: Schedule, now_ms: int) -> int:
-    """When a schedule that is registered now fires first: one period from now.
-
-    Raises:
-        LimitExceeded: no clock reaches that.
-    """
-    first_ms = now_ms + parse_every(schedule.every)
-    if first_ms > MAX_INT:
-        raise LimitExceeded(
-            f"schedule {schedule.name!r}: its first boundary is beyond what any clock reaches"
-        )
-    return first_ms
-
-
-def boundaries(next_ms: int, every_ms: int, now_ms: int, cap: int = FIRES_PER_TICK) -> tuple[list[int], int]:
-    """The boundaries that a tick fires, oldest first, and the next one that stays.
-
-    At most ``cap`` are fired; what has passed beyond them is skipped. The next one is the first strictly after
-    ``now_ms``, on the same phase.
-    """
-    if next_ms > now_ms:
-        return [], next_ms
-    passed = (now_ms - next_ms) // every_ms + 1
-    fired = [next_ms + place * every_ms for place in range(min(passed, cap))]
-    return fired, next_ms + passed * every_ms
+def missed_of(schedule: Schedule) -> str:
+    """What becomes of the boundaries that were missed, where the schedule does not say."""
+    if schedule.missed is not None:
+        return schedule.missed
+    return "all" if schedule.every.startswith(EVERY) else "latest"
 
 
 def fired_job(schedule: Schedule, boundary_ms: int) -> NewJob:
@@ -84,21 +61,98 @@ def fired_job(schedule: Schedule, boundary_ms: int) -> NewJob:
     )
 
 
-def check_schedule(schedule: Schedule) -> Schedule:
-    """Return ``schedule`` if every field keeps its rule, so that each of its jobs will.
+def registered(before: Schedule | None, schedule: Schedule, now_ms: int) -> Schedule:
+    """What is stored of a checked schedule in the place of the one that has its name.
+
+    The next boundary stays while ``every`` and ``zone`` do, and a pause stays. A new ``@every`` begins one period from
+    now.
 
     Raises:
-        InvalidInput: names the field and the rule.
+        InvalidInput: the one that is there came with ``apply_schedules``, or with that of another owner.
+        LimitExceeded: no clock reaches the first boundary.
     """
-    check_schedule_name(schedule.name)
-    parse_every(schedule.every)
-    check_stamps(schedule.stamps)
-    if schedule.expires_s is not None:
-        if type(schedule.expires_s) not in (int, float) or not 0 < schedule.expires_s <= MAX_INT / 1_000:
-            raise InvalidInput(f"expires_s is {schedule.expires_s!r}, it must be seconds, more than 0")
-        check_int(whole_ms(schedule.expires_s), "expires_s in milliseconds")
-    try:
-        check_job(fired_job(schedule, 0))
-    except InvalidInput as error:
-        raise type(error)(f"schedule {schedule.name!r}: {error}") from error
-    return schedule
+    if before is not None and before.owner != schedule.owner:
+        raise _owned(before)
+    stored = replace(schedule, stamps=schedule.stamps.whole())
+    if before is not None:
+        stored = replace(stored, paused=before.paused, last_id=before.last_id)
+        if (before.every, before.zone) == (schedule.every, schedule.zone):
+            return replace(
+                stored, next_ms=before.next_ms, since_ms=before.since_ms, tz_version=before.tz_version
+            )
+    return begun(stored, now_ms, phase_ms=now_ms)
+
+
+def begun(schedule: Schedule, now_ms: int, *, phase_ms: int) -> Schedule:
+    """The schedule with its first boundary strictly after now.
+
+    Raises:
+        LimitExceeded: no clock reaches that.
+    """
+    table = timetable(schedule.every, schedule.zone, phase_ms)
+    next_ms = table.after(now_ms)
+    if next_ms is None:
+        raise LimitExceeded(
+            f"schedule {schedule.name!r}: its first boundary is beyond what any clock reaches"
+        )
+    return replace(schedule, next_ms=next_ms, since_ms=now_ms, tz_version=tz_version_of(table))
+
+
+def paused(schedule: Schedule) -> Schedule:
+    """The schedule with a pause; its boundaries go on without being fired."""
+    return replace(schedule, paused=True)
+
+
+def resumed(schedule: Schedule, now_ms: int) -> Schedule:
+    """The schedule without its pause: the boundaries that passed meanwhile are skipped, and the phase is kept."""
+    return replace(begun(schedule, now_ms, phase_ms=schedule.next_ms or 0), paused=False)
+
+
+def applied(stored: Iterable[Schedule], wanted: Iterable[Schedule], owner: str) -> Applied:
+    """What makes the owner's stored schedules the wanted ones; those of nobody, and of other owners, stay.
+
+    Raises:
+        InvalidInput: one of the wanted names is taken by a schedule that the owner does not own, or stands twice.
+    """
+    there = {schedule.name: schedule for schedule in stored}
+    names: set[str] = set()
+    result = Applied([], [], [], [])
+    for schedule in sorted(wanted, key=lambda one: one.name):
+        if schedule.name in names:
+            raise InvalidInput(f"schedule {schedule.name!r} is given twice")
+        names.add(schedule.name)
+        before = there.get(schedule.name)
+        if before is None:
+            result.added.append(schedule.name)
+        elif before.owner != owner:
+            raise _owned(before)
+        elif _says(before) == _says(schedule):
+            result.unchanged.append(schedule.name)
+        else:
+            result.changed.append(schedule.name)
+    result.removed.extend(
+        sorted(name for name, one in there.items() if one.owner == owner and name not in names)
+    )
+    return result
+
+
+def _says(schedule: Schedule) -> Schedule:
+    """The schedule without what the ledger knows of it."""
+    return replace(schedule, next_ms=None, paused=False, owner=None, stamps=schedule.stamps.whole())
+
+
+def _owned(schedule: Schedule) -> InvalidInput:
+    if schedule.owner is None:
+        return InvalidInput(
+            f"schedule {schedule.name!r} was added by hand: remove it first (fencepost schedule remove "
+            f"{schedule.name}), or give the other one another name"
+        )
+    return InvalidInput(
+        f"schedule {schedule.name!r} belongs to what was applied as {schedule.owner!r}: change it there and apply it "
+        "again (fencepost schedule apply), or give the other one another name"
+    )
+
+
+def _check_choice(value: object, what: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise InvalidInput(f"{what} is {value!r:.40}, it must be one of {', '.join(choices)}")

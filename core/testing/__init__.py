@@ -24,6 +24,7 @@ _GROUPS = (
     "arguments",
     "audit",
     "base",
+    "calendars",
     "capabilities",
     "claim",
     "enqueue",
@@ -38,6 +39,7 @@ _GROUPS = (
     "reads",
     "reap",
     "receipts",
+    "schedule_operator",
     "schedules",
     "situations",
     "sweep",
@@ -50,6 +52,7 @@ pytest.register_assert_rewrite(*(f"{__name__}.{group}" for group in _GROUPS))
 from .arguments import ArgumentContract  # noqa: E402
 from .audit import AuditContract  # noqa: E402
 from .base import Contract, NewStore, Store  # noqa: E402
+from .calendars import CalendarContract  # noqa: E402
 from .capabilities import CapabilityContract, JoinContract  # noqa: E402
 from .claim import ClaimContract  # noqa: E402
 from .enqueue import EnqueueContract  # noqa: E402
@@ -64,6 +67,7 @@ from .races import ConcurrencyContract, ProcessContract  # noqa: E402
 from .reads import ReadContract  # noqa: E402
 from .reap import ReapContract  # noqa: E402
 from .receipts import ReceiptContract  # noqa: E402
+from .schedule_operator import ScheduleOperatorContract  # noqa: E402
 from .schedules import ScheduleContract  # noqa: E402
 from .sweep import SweepContract  # noqa: E402
 from .transfer import TransferContract  # noqa: E402
@@ -85,6 +89,8 @@ class LedgerContract(
     WaitContract,
     QueueCountsContract,
     ScheduleContract,
+    CalendarContract,
+    ScheduleOperatorContract,
     PauseContract,
     ConcurrencyContract,
     ProcessContract,
@@ -100,6 +106,7 @@ __all__ = [
     "KEEPS_LITTLE",
     "ArgumentContract",
     "AuditContract",
+    "CalendarContract",
     "CapabilityContract",
     "ClaimContract",
     "ConcurrencyContract",
@@ -120,6 +127,7 @@ __all__ = [
     "ReapContract",
     "ReceiptContract",
     "ScheduleContract",
+    "ScheduleOperatorContract",
     "Store",
     "SweepContract",
     "TransferContract",

@@ -20,6 +20,10 @@ from .base import (
 ASKING: tuple[Callable[[Ledger], object], ...] = (
     lambda ledger: ledger.register_schedule(Schedule("beat", "@every 1m", "text"), now_ms=0),
     lambda ledger: ledger.unregister_schedule("beat"),
+    lambda ledger: ledger.apply_schedules([], now_ms=0),
+    lambda ledger: ledger.pause_schedule("beat", now_ms=0),
+    lambda ledger: ledger.resume_schedule("beat", now_ms=0),
+    lambda ledger: ledger.run_schedule("beat", now_ms=0),
     lambda ledger: ledger.pause("mail", now_ms=0),
     lambda ledger: ledger.resume("mail", now_ms=0),
 )

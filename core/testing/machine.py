@@ -10,6 +10,7 @@ steps back over a boundary, an old id made anew. Needs hypothesis.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any, ClassVar
 
 from hypothesis import note, settings
@@ -93,7 +94,7 @@ def seen_closer(ledger: Ledger) -> dict[str, object]:
         "inputs": ledger.read_inputs(IDS),
         "audit": ledger.audit(),
         "paused": ledger.paused() if schedules else None,
-        "schedules": ledger.schedules() if schedules else None,
+        "schedules": [asdict(one) for one in ledger.schedules()] if schedules else None,
         "soonest": ledger.soonest() if schedules else None,
     }
 
@@ -362,14 +363,32 @@ class LedgerMachine(RuleBasedStateMachine):
         now_ms = self.step(step)
         self.both(lambda ledger: ledger.resume(queue, actor="me", now_ms=now_ms))
 
-    def register_or_unregister(self, step: int, every: str | None, queue: str) -> None:
+    def register_or_unregister(
+        self, step: int, every: str | None, queue: str, missed: str | None, overlap: str
+    ) -> None:
         """A schedule is added, replaced or removed."""
         now_ms = self.step(step)
         if every is None:
             self.both(lambda ledger: ledger.unregister_schedule("beat"))
         else:
-            schedule = Schedule("beat", every, "tick", queue)
+            schedule = Schedule("beat", every, "tick", queue, missed=missed, overlap=overlap)
             self.both(lambda ledger: ledger.register_schedule(schedule, now_ms=now_ms))
+
+    def tend_schedule(self, step: int, verb: str) -> None:
+        """An operator pauses it, lets it go on, or fires it by hand."""
+        now_ms = self.step(step)
+        verbs: dict[str, Callable[[Ledger], object]] = {
+            "pause": lambda ledger: ledger.pause_schedule("beat", actor="me", now_ms=now_ms),
+            "resume": lambda ledger: ledger.resume_schedule("beat", actor="me", now_ms=now_ms),
+            "run": lambda ledger: ledger.run_schedule("beat", actor="me", now_ms=now_ms),
+        }
+        self.both(verbs[verb])
+
+    def apply_schedules(self, step: int, names: tuple[str, ...], dry_run: bool) -> None:
+        """A whole set is applied; one of its names may be taken by hand."""
+        now_ms = self.step(step)
+        wanted = [Schedule(name, "@every 3s", f"tock {now_ms // 1_000}") for name in names]
+        self.both(lambda ledger: ledger.apply_schedules(wanted, dry_run=dry_run, now_ms=now_ms))
 
     def tick(self, step: int) -> None:
         """What is due fires."""

@@ -131,10 +131,23 @@ MOVES_OF_SCHEDULES: dict[str, tuple[int, st.SearchStrategy[dict[str, Any]]]] = {
     "pause": (1, one_of_each(step=STEPS, queue=QUEUES)),
     "resume": (2, one_of_each(step=STEPS, queue=QUEUES)),
     "register_or_unregister": (
-        1,
-        one_of_each(step=STEPS, every=["@every 1s", "@every 1s", "@every 2s", None], queue=QUEUES),
+        2,
+        one_of_each(
+            step=STEPS,
+            every=["@every 1s", "@every 1s", "@every 2s", "* * * * *", None],
+            queue=QUEUES,
+            missed=[None, None, "latest", "none"],
+            overlap=["allow", "skip"],
+        ),
     ),
-    "tick": (1, one_of_each(step=[0, 999, 1_000, 2_500, -1_000])),
+    "tick": (2, one_of_each(step=[0, 999, 1_000, 2_500, -1_000, 61_000])),
+    "tend_schedule": (2, one_of_each(step=STEPS, verb=["pause", "resume", "resume", "run"])),
+    "apply_schedules": (
+        1,
+        one_of_each(
+            step=STEPS, names=[(), ("late",), ("late", "later"), ("beat",)], dry_run=[False, False, True]
+        ),
+    ),
 }
 """More moves, for ledgers that have schedules and pauses."""
 

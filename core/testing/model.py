@@ -21,18 +21,16 @@ from ..ledgers.closing import (
 )
 from ..ledgers.operator import Operator
 from ..model import job as rules
+from ..model import schedules as planning
+from ..model import ticks
 from ..model.records import (
+    Applied,
     Export,
     Fire,
     Row,
     Schedule,
 )
-from ..model.schedules import (
-    boundaries,
-    fired_job,
-    first_boundary,
-    parse_every,
-)
+from ..model.ticks import Ticked
 from .model_jobs import ModelJobs
 from .model_store import as_kept, place_of, same_row
 
@@ -168,18 +166,53 @@ class ModelLedger(ModelJobs):
     def _register_schedule(self, schedule: Schedule, now_ms: int | None) -> None:
         with self._writing_schedules():
             before = self._store.schedules.get(schedule.name)
-            same = before is not None and before.every == schedule.every
-            next_ms = (
-                before.next_ms if before is not None and same else first_boundary(schedule, self._at(now_ms))
-            )
-            self._store.schedules[schedule.name] = replace(
-                schedule, next_ms=next_ms, stamps=schedule.stamps.whole()
-            )
-            self._store.committed()
+            self._put_schedule(planning.registered(before, schedule, self._at(now_ms)))
 
     def unregister_schedule(self, name: str) -> bool:
         with self._writing_schedules():
             return self._store.schedules.pop(name, None) is not None
+
+    def _apply_schedules(
+        self, wanted: list[Schedule], owner: str, operator: Operator, dry_run: bool, now_ms: int | None
+    ) -> Applied:
+        with self._writing_schedules():
+            at_ms, stored = self._at(now_ms), dict(self._store.schedules)
+            done = planning.applied(stored.values(), wanted, owner)
+            changed = [
+                planning.registered(stored.get(schedule.name), schedule, at_ms)
+                for schedule in wanted
+                if schedule.name not in done.unchanged
+            ]
+            if not dry_run:
+                for schedule in changed:
+                    self._put_schedule(schedule)
+                for name in done.removed:
+                    del self._store.schedules[name]
+                for action, names in (
+                    ("add", done.added),
+                    ("change", done.changed),
+                    ("remove", done.removed),
+                ):
+                    self._store.audit += [operator.entry(f"schedule-{action}", name, at_ms) for name in names]
+            return done
+
+    def _pause_schedule(self, name: str, operator: Operator, now_ms: int | None) -> bool:
+        with self._writing_schedules():
+            before = self._store.schedules.get(name)
+            if before is None or before.paused:
+                return False
+            self._put_schedule(planning.paused(before))
+            self._store.audit.append(operator.entry("schedule-pause", name, self._at(now_ms)))
+            return True
+
+    def _resume_schedule(self, name: str, operator: Operator, now_ms: int | None) -> bool:
+        with self._writing_schedules():
+            before = self._store.schedules.get(name)
+            if before is None or not before.paused:
+                return False
+            self._put_schedule(planning.resumed(before, self._at(now_ms)))
+            self._store.audit.append(operator.entry("schedule-resume", name, self._at(now_ms)))
+            return True
 
     def schedules(self) -> list[Schedule]:
         with self._reading_schedules():
@@ -187,20 +220,40 @@ class ModelLedger(ModelJobs):
 
     def _tick(self, now_ms: int | None) -> list[Fire]:
         with self._writing_schedules():
-            return [fire for schedule in self.schedules() for fire in self._fire(schedule, self._at(now_ms))]
+            at_ms = self._at(now_ms)
+            return self._save(ticks.tick(self.schedules(), at_ms, self._known), at_ms)
 
-    def _fire(self, schedule: Schedule, now_ms: int) -> Iterator[Fire]:
-        passed, next_ms = boundaries(schedule.next_ms or 0, parse_every(schedule.every), now_ms)
-        self._store.schedules[schedule.name] = replace(schedule, next_ms=next_ms)
-        for boundary_ms in passed:
-            new = fired_job(schedule, boundary_ms)
-            created = new.id not in self._store.inputs
-            if created:
-                self._add(new, now_ms)
-            yield Fire(schedule.name, new.id, boundary_ms, created)
+    def _run_schedule(self, name: str, operator: Operator, now_ms: int | None) -> Fire | None:
+        with self._writing_schedules():
+            at_ms, schedule = self._at(now_ms), self._store.schedules.get(name)
+            if schedule is None:
+                return None
+            ticked = ticks.run_now(schedule, at_ms, self._known)
+            if ticked.jobs:
+                self._store.audit.append(operator.entry("schedule-run", name, at_ms))
+            return self._save(ticked, at_ms)[0]
 
     def soonest(self) -> int | None:
-        return min((schedule.next_ms or 0 for schedule in self.schedules()), default=None)
+        return ticks.soonest(self.schedules())
+
+    def _known(self, ids: list[str]) -> dict[str, bool]:
+        finished = (rules.COMPLETED, rules.DEAD)
+        return {
+            id: id in self._store.jobs and self._store.jobs[id].state not in finished
+            for id in ids
+            if id in self._store.inputs
+        }
+
+    def _save(self, ticked: Ticked, now_ms: int) -> list[Fire]:
+        for job in ticked.jobs:
+            self._add(job, now_ms)
+        for schedule in ticked.advanced:
+            self._put_schedule(schedule)
+        return ticked.fires
+
+    def _put_schedule(self, schedule: Schedule) -> None:
+        self._store.schedules[schedule.name] = schedule
+        self._store.committed()
 
     @contextmanager
     def _reading_schedules(self) -> Iterator[None]:

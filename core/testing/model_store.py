@@ -31,7 +31,7 @@ KEEPS_ALL: Final = Capabilities(
 KEEPS_LITTLE: Final = replace(
     KEEPS_ALL, has_schedules=False, keeps_enqueue_time=False, keeps_claim_details=False
 )
-"""What the directory ledger keeps."""
+"""The fewest capabilities that a ledger may have."""
 
 
 def as_kept(job: Job, capabilities: Capabilities) -> Job:

@@ -46,9 +46,14 @@ BAD_SPECS = [
     "@every 1w",
     "@every ١s",
     "@every 1_0s",
-    "@hourly",
-    "* * * * *",
     "@every " + "9" * 30 + "d",
+    "@midnight",
+    "@Hourly",
+    "* * * *",
+    "0 * * * * *",
+    "60 * * * *",
+    "0 0 L * *",
+    "0 0 30 2 *",
 ]
 BAD_SCHEDULES = {
     "a name of 51 characters": replace(EVERY_MINUTE, name="b" * 51),
@@ -60,6 +65,10 @@ BAD_SCHEDULES = {
     "a lone surrogate": replace(EVERY_MINUTE, text="\ud800"),
     "a priority beyond 32 bits": replace(EVERY_MINUTE, priority=2**31),
     "no attempts": replace(EVERY_MINUTE, stamps=Stamps(max_attempts=0)),
+    "a zone that is not there": replace(EVERY_MINUTE, every="@daily", zone="Europe/Atlantis"),
+    "a zone of @every": replace(EVERY_MINUTE, zone="Europe/Berlin"),
+    "an unknown rule for what was missed": replace(EVERY_MINUTE, missed="some"),
+    "an unknown rule for overlaps": replace(EVERY_MINUTE, overlap="wait"),
 }
 
 

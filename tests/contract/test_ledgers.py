@@ -62,6 +62,14 @@ class TestSchedules(testing.ScheduleContract):
     pass
 
 
+class TestCalendars(testing.CalendarContract):
+    pass
+
+
+class TestScheduleOperator(testing.ScheduleOperatorContract):
+    pass
+
+
 class TestPauses(testing.PauseContract):
     pass
 

@@ -8,13 +8,8 @@ from fencepost.core import (
     Schedule,
     Stamps,
 )
-from fencepost.core.model.schedules import (
-    FIRES_PER_TICK,
-    boundaries,
-    check_schedule,
-    fired_job,
-    parse_every,
-)
+from fencepost.core.model.schedules import check_schedule, fired_job
+from fencepost.core.model.timetable import FIRES_PER_TICK, Calendar, Every, boundaries, parse_every, timetable
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -59,30 +54,60 @@ def test_a_period_longer_than_the_clock_is_refused(spec: str) -> None:
     [(99, [], 100), (100, [100], 110), (109, [100], 110), (110, [100, 110], 120), (111, [100, 110], 120)],
 )
 def test_a_boundary_fires_at_its_instant_and_not_before(now_ms: int, fired: list[int], next_ms: int) -> None:
-    assert boundaries(100, 10, now_ms) == (fired, next_ms)
+    table = Every(10, 100)
+    assert boundaries(table, 100, now_ms, "all") == fired
+    assert table.after(now_ms) == next_ms
 
 
-def test_a_long_absence_fires_the_oldest_boundaries_up_to_the_cap_and_skips_the_rest() -> None:
-    fired, next_ms = boundaries(100, 10, 100 + 10 * 1_000)
+def test_a_long_absence_fires_the_oldest_boundaries_up_to_the_cap() -> None:
+    fired = boundaries(Every(10, 100), 100, 100 + 10 * 1_000, "all")
     assert fired == [100 + 10 * place for place in range(FIRES_PER_TICK)]
-    assert next_ms == 100 + 10 * 1_001
 
 
-@given(st.integers(0, 2**50), st.integers(1, 2**40), st.integers(0, 2**50), st.integers(1, 70))
+@given(st.integers(0, 2**50), st.integers(1, 2**40), st.integers(0, 2**50))
 def test_the_phase_is_kept_and_the_next_boundary_lies_strictly_ahead(
-    next_ms: int, every_ms: int, now_ms: int, cap: int
+    phase_ms: int, every_ms: int, now_ms: int
 ) -> None:
-    fired, after_ms = boundaries(next_ms, every_ms, now_ms, cap)
-    assert after_ms > now_ms
-    assert (after_ms - next_ms) % every_ms == 0
-    assert fired == sorted(fired)
-    assert len(fired) <= cap
-    assert all(boundary_ms <= now_ms for boundary_ms in fired)
-    if next_ms > now_ms:
-        assert (fired, after_ms) == ([], next_ms)
-    else:
-        assert fired[0] == next_ms
-        assert after_ms - every_ms <= now_ms
+    after_ms = Every(every_ms, phase_ms).after(now_ms)
+    assert after_ms is not None
+    assert now_ms < after_ms <= now_ms + every_ms
+    assert (after_ms - phase_ms) % every_ms == 0
+
+
+TABLES = st.one_of(
+    st.builds(Every, st.integers(1_000, 10**9), st.integers(0, 10**9)),
+    st.sampled_from(
+        [
+            timetable(every, zone, 0)
+            for every in ("* * * * *", "*/7 3 * * *", "30 2 * * sun", "0 0 29 2 *", "@hourly")
+            for zone in ("UTC", "Europe/Berlin", "Australia/Lord_Howe")
+        ]
+    ),
+)
+
+
+@given(TABLES, st.integers(0, 2**41), st.integers(0, 10**10), st.sampled_from(["all", "latest", "none"]))
+def test_what_was_missed_is_all_the_latest_or_none(
+    table: Every | Calendar, from_ms: int, span_ms: int, missed: str
+) -> None:
+    """Compared with a walk over the boundaries one by one, as far as a short span goes."""
+    first_ms = table.after(from_ms)
+    assert first_ms is not None
+    now_ms = first_ms + min(span_ms, 2_000 * 60_000)
+    passed = [first_ms]
+    while (following := table.after(passed[-1])) is not None and following <= now_ms:
+        passed.append(following)
+    want = {
+        "all": passed[:64],
+        "latest": passed[-1:],
+        "none": [one for one in passed if now_ms - one <= 60_000][:64],
+    }
+    assert boundaries(table, first_ms, now_ms, missed) == want[missed]
+
+
+def test_the_latest_of_years_of_minutes_is_found_at_once() -> None:
+    table, years_ms = timetable("* * * * *", "Europe/Berlin", 0), 30 * 365 * 86_400_000
+    assert boundaries(table, 60_000, years_ms + 61_234, "latest") == [years_ms + 60_000]
 
 
 def test_a_fired_job_carries_what_the_schedule_says() -> None:
@@ -104,7 +129,12 @@ def test_a_schedule_without_expiry_fires_jobs_without_expiry() -> None:
     [
         ({"name": "a" * 51}, "at most 50"),
         ({"name": "Nightly"}, "schedule name"),
-        ({"every": "@hourly"}, "@every N"),
+        ({"every": "@midnight"}, "@every N"),
+        ({"every": "@daily", "zone": "Berlin"}, "zone"),
+        ({"zone": "Europe/Berlin"}, "takes no zone"),
+        ({"missed": "some"}, "missed"),
+        ({"overlap": "wait"}, "overlap"),
+        ({"every": 5}, "must be a string"),
         ({"text": "\ud800"}, "surrogate"),
         ({"text": "x" * 1_000_001}, "1,000,000"),
         ({"queue": "no queue"}, "queue"),

@@ -13,16 +13,21 @@ from ...model.clock import Clock, wall_ms
 from ...model.documents import MAX_DOCUMENT_BYTES, parse
 from ...model.inputs import Input, is_name, parse_record
 from ...model.receipts import Receipt
+from ...model.records import Schedule
 from ..closing import Closing
 from ..file_checks import EXAMPLES, mode_findings, name_findings, network_findings
 from ..inspection import Content, Entry, Finding
 from .files import engine_errors, read_file
 from .lock import LedgerLock
+from .plans import MAX_BYTES as MAX_PLAN_BYTES
+from .plans import read_paused, read_schedules
 from .store import (
     AUDIT,
     CHANGED_IN_PLACE,
     JOBS,
     MAX_INPUT_BYTES,
+    PAUSED,
+    SCHEDULES,
     audit_and_torn_lines,
     closing_of,
     read_audit,
@@ -102,8 +107,16 @@ class DirectoryInspection:
                 yield Content(id, None, None, fault=str(error))
 
     def paused(self) -> list[str]:
-        """No queue of this kind is ever paused."""
-        return []
+        """By paused.json."""
+        where = os.path.join(self.location, PAUSED)
+        data = read_file(self._folder(), PAUSED, where=where, max_bytes=MAX_PLAN_BYTES)
+        return sorted(read_paused(data, self.location))
+
+    def schedules(self) -> list[Schedule]:
+        """By schedules.json."""
+        where = os.path.join(self.location, SCHEDULES)
+        data = read_file(self._folder(), SCHEDULES, where=where, max_bytes=MAX_PLAN_BYTES)
+        return list(read_schedules(data, self.location).values())
 
     def closing(self) -> Closing:
         """By what stands in the audit."""
@@ -160,7 +173,7 @@ class DirectoryInspection:
     def _known_at_top(self, entry: os.DirEntry[str]) -> bool:
         if entry.name in ROOMS:
             return entry.is_dir(follow_symlinks=False)
-        return entry.name in (JOBS, LOCK, AUDIT) and entry.is_file(follow_symlinks=False)
+        return entry.name in (JOBS, LOCK, AUDIT, SCHEDULES, PAUSED) and entry.is_file(follow_symlinks=False)
 
     def _read(self) -> int:
         """Read the jobs and the names of the files as of one instant; the size of jobs.json."""

@@ -39,14 +39,15 @@ from ...model.records import (
 from ..crash import Step, pass_by
 from ..folder_watch import FolderWatch
 from ..operator import ManualRule, Operator
-from ..verbs import LedgerVerbs, Rule
+from ..verbs import Rule
 from . import reads as looking
 from . import receipts as receipting
 from . import transfer
 from .enqueue import enqueue
+from .plan_verbs import PlanVerbs
+from .plans import Plans
 from .store import Store
 from .table import Table
-from .without_schedules import WithoutSchedules
 
 if TYPE_CHECKING:
     from ...model.queue_counts import QueueCounts
@@ -55,14 +56,14 @@ MAX_SLEEP_S: Final = 1.0
 """How long ``wait`` trusts the folder's events alone."""
 
 
-class DirectoryLedger(WithoutSchedules, LedgerVerbs):
+class DirectoryLedger(PlanVerbs):
     """Jobs in a folder of plain files, for thousands of jobs on one machine; see contract §5.
 
     ``step`` is told every step that changes the store (``crash.py``); ``clock`` is what ``now_ms=None`` means.
     """
 
     capabilities: Final = Capabilities(
-        has_schedules=False,
+        has_schedules=True,
         can_join_transaction=False,
         keeps_enqueue_time=False,
         keeps_claim_details=False,
@@ -78,9 +79,10 @@ class DirectoryLedger(WithoutSchedules, LedgerVerbs):
         step: Step = pass_by,
     ) -> None:
         self._store = Store(os.fspath(path), lock_timeout_s=lock_timeout_s, step=step)
+        self._plans = Plans(self._store)
         self._clock = clock
         self._watch = FolderWatch(self._store.path)
-        self._seen = self._store.identity()
+        self._seen = self._store.news()
 
     @property
     def location(self) -> str:
@@ -105,10 +107,10 @@ class DirectoryLedger(WithoutSchedules, LedgerVerbs):
         return self._clock()
 
     def wait(self, timeout_s: float) -> bool:
-        """Sleep until jobs.json is another file than when the last claim began, or the time-out."""
+        """Sleep until jobs.json or paused.json is another file than when the last claim began, or the time-out."""
         deadline = time.monotonic() + timeout_s
         self._watch.open()
-        while self._store.identity() == self._seen:
+        while self._store.news() == self._seen:
             left_s = deadline - time.monotonic()
             if left_s <= 0:
                 return False
@@ -135,12 +137,14 @@ class DirectoryLedger(WithoutSchedules, LedgerVerbs):
         published = receipting.publish_all(self._store, settlements)
         with self._open_table() as table:
             now_ms = self._at(now_ms)
-            self._seen = self._store.identity()
+            self._seen = self._store.news()
             settled = receipting.complete_all(table, settlements, published, now_ms)
             if not all(item.completed for item in settled):
                 return settled, []
             table.reap(request, now_ms=now_ms, has_receipt=lambda id: self._store.receipt(id) is not None)
-            claimed = table.claim(request, now_ms=now_ms, room_bytes=MAX_DOCUMENT_BYTES)
+            claimed = table.claim(
+                request, now_ms=now_ms, room_bytes=MAX_DOCUMENT_BYTES, paused=self._plans.paused()
+            )
         return settled, claimed
 
     def _read_inputs(self, ids: list[str]) -> dict[str, Input]:
@@ -227,7 +231,7 @@ class DirectoryLedger(WithoutSchedules, LedgerVerbs):
 
     def _next_due_ms(self, queues: Sequence[str] | None, effects: Sequence[str] | None) -> int | None:
         with self._store.table() as table:
-            return looking.next_due_ms(table, queues, effects)
+            return looking.next_due_ms(table, queues, effects, self._plans.paused())
 
     def _audit(self, id: str | None, limit: int) -> list[AuditEntry]:
         entries = [entry for entry in self._store.audit() if id is None or entry.id == id]
@@ -247,7 +251,12 @@ class DirectoryLedger(WithoutSchedules, LedgerVerbs):
     def _begin_copy(self, source: str, operator: Operator, now_ms: int | None) -> bool:
         with self._store.table() as table:
             return transfer.begin_copy(
-                self._store, table, source, actor=operator.actor, now_ms=self._at(now_ms)
+                self._store,
+                table,
+                source,
+                planned=self._plans.schedules(),
+                actor=operator.actor,
+                now_ms=self._at(now_ms),
             )
 
     def _end_copy(
@@ -258,10 +267,16 @@ class DirectoryLedger(WithoutSchedules, LedgerVerbs):
         operator: Operator,
         now_ms: int | None,
     ) -> bool:
-        if paused or planned:
-            self._needs_sql("a schedule or a pause")
+        # Pauses and schedules first: the record of the end lets work begin.
         with self._store.table():
-            return transfer.end_copy(self._store, source, actor=operator.actor, now_ms=self._at(now_ms))
+            at_ms = self._at(now_ms)
+            if not transfer.is_coming(self._store, source):
+                return False
+            for queue in sorted(set(paused) - self._plans.paused()):
+                self._store.record(operator.entry("pause", queue, at_ms))
+            self._end_with(paused, planned)
+            transfer.end_copy(self._store, source, actor=operator.actor, now_ms=at_ms)
+        return True
 
     def copying_from(self) -> str | None:
         """The source of the copy that has not ended."""

@@ -31,15 +31,22 @@ def counts(table: Table, queue: str | None) -> dict[State, int]:
     return counted
 
 
-def next_due_ms(table: Table, queues: Sequence[str] | None, effects: Sequence[str] | None) -> int | None:
-    """The soonest of what ``moves.next_due_ms`` says of the jobs served."""
+def next_due_ms(
+    table: Table, queues: Sequence[str] | None, effects: Sequence[str] | None, paused: frozenset[str]
+) -> int | None:
+    """The soonest of what ``moves.next_due_ms`` says of the jobs served; a paused one waits only for its expiry."""
     return min(
         (
             due_ms
             for job in table.jobs.values()
             if (queues is None or job.queue in queues)
             and (effects is None or job.effect in effects)
-            and (due_ms := moves.next_due_ms(job)) is not None
+            and (
+                due_ms := job.expires_at_ms
+                if job.queue in paused and job.state == moves.QUEUED
+                else moves.next_due_ms(job)
+            )
+            is not None
         ),
         default=None,
     )

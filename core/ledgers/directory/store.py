@@ -1,6 +1,7 @@
 """The folder of a directory ledger: its files read and written under the lock, and nothing about jobs' rules.
 
 DIR/ledger.lock   DIR/jobs.json   DIR/inputs/<id>.json   DIR/effects/<id>.json   DIR/audit.jsonl
+DIR/schedules.json   DIR/paused.json
 """
 
 from __future__ import annotations
@@ -52,6 +53,8 @@ from .table import Table
 
 JOBS: Final = "jobs.json"
 AUDIT: Final = "audit.jsonl"
+SCHEDULES: Final = "schedules.json"
+PAUSED: Final = "paused.json"
 CHANGED_IN_PLACE: Final = ("ledger.lock", AUDIT)
 """These files must have one name: others are written anew under theirs, or never change."""
 MAX_INPUT_BYTES: Final = 6_100_000
@@ -139,7 +142,7 @@ class Store:
             try:
                 yield table
                 if table.changed:
-                    self._write(table)
+                    self.write(table)
                 self.sync_receipts()
             except BaseException:
                 if table.changed:
@@ -153,6 +156,32 @@ class Store:
         except FileNotFoundError:
             return None
         return _identity(found)
+
+    def news(self) -> tuple[object, object]:
+        """What changes with every commit that can give a claim something to do."""
+        return self.identity(), self.side_identity(PAUSED)
+
+    # -- the files beside jobs.json --
+
+    def read_side(self, name: str, max_bytes: int) -> bytes | None:
+        """The bytes of one of them; None: there is none."""
+        where = os.path.join(self.path, name)
+        return read_file(self._folder, name, where=where, max_bytes=max_bytes)
+
+    def write_side(self, name: str, data: bytes) -> None:
+        """Put these bytes in its place, whole and durably."""
+        with engine_errors(os.path.join(self.path, name)):
+            os.close(replace_file(self._folder, name, data, step=self.step))
+
+    def side_identity(self, name: str) -> tuple[int, int, int] | None:
+        """What tells one version of it from another; None: there is none."""
+        try:
+            found = os.stat(name, dir_fd=self._folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+        return (found.st_ino, found.st_size, found.st_mtime_ns)
+
+    # -- jobs.json in memory --
 
     def _current(self) -> Table:
         # What was parsed is used again only while the file is held open: a free inode number is soon reused.
@@ -175,7 +204,8 @@ class Store:
         self._held = descriptor
         return self._table
 
-    def _write(self, table: Table) -> None:
+    def write(self, table: Table) -> None:
+        """Write the jobs now, before something that depends on them."""
         with engine_errors(os.path.join(self.path, JOBS)):
             descriptor = replace_file(
                 self._folder,
@@ -338,11 +368,9 @@ class Store:
     def closing(self) -> Closing:
         """What closes the store; the audit is read again only when it has changed."""
         with engine_errors(os.path.join(self.path, AUDIT)):
-            try:
-                found = os.stat(AUDIT, dir_fd=self._folder, follow_symlinks=False)
-            except FileNotFoundError:
-                return Closing()
-        seen = (found.st_ino, found.st_size, found.st_mtime_ns)
+            seen = self.side_identity(AUDIT)
+        if seen is None:
+            return Closing()
         if seen != self._audit_seen:
             self._closing, self._audit_seen = closing_of(self.audit()), seen
         return self._closing

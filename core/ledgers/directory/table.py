@@ -104,7 +104,9 @@ class Table:
         for _, _, settled in due[:REAP_LIMIT]:
             self.put(settled)
 
-    def claim(self, request: ClaimRequest, *, now_ms: int, room_bytes: int) -> list[Job]:
+    def claim(
+        self, request: ClaimRequest, *, now_ms: int, room_bytes: int, paused: frozenset[str] = frozenset()
+    ) -> list[Job]:
         """Take ready jobs in the order of claims, as many as the file has room for until they are finished."""
         taken: list[Job] = []
         wanted = min(request.limit, len(self._ready)) + self._running
@@ -114,6 +116,8 @@ class Table:
             if len(taken) == request.limit or room < CLAIM_ROOM_BYTES:
                 break
             job = self.jobs[id]
+            if job.queue in paused:
+                continue
             if request.serves(job) and (claimed := moves.claim(job, request, now_ms=now_ms)):
                 taken.append(claimed)
                 room -= CLAIM_ROOM_BYTES

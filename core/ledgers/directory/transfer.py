@@ -42,27 +42,31 @@ def seal(store: Store, table: Table, destination: str, *, actor: str | None, now
     store.record(Operator(actor, None).entry(SEAL, destination, now_ms))
 
 
-def begin_copy(store: Store, table: Table, source: str, *, actor: str | None, now_ms: int) -> bool:
+def begin_copy(
+    store: Store, table: Table, source: str, *, planned: Iterable[str], actor: str | None, now_ms: int
+) -> bool:
     """Record in audit.jsonl that a copy comes, which closes the ledger; it must be empty. False: it comes already."""
     closing = store.closing()
     if closing.copying_from == source:
         return False
     closing.refuse(store.location)
-    there = [*table.jobs, *table.purged, *_ids_without_job(store, table)]
+    there = [*table.jobs, *table.purged, *_ids_without_job(store, table), *planned]
     if there:
         raise holds_something(store.location, there[0])
     store.record(Operator(actor, None).entry(COPY_BEGIN, source, now_ms))
     return True
 
 
-def end_copy(store: Store, source: str, *, actor: str | None, now_ms: int) -> bool:
-    """Record the end, which lets work begin; False: that copy is not under way."""
+def is_coming(store: Store, source: str) -> bool:
+    """Whether the copy of that source is under way."""
     closing = store.closing()
     closing.refuse(store.location, even_copying=True)
-    if closing.copying_from != source:
-        return False
+    return closing.copying_from == source
+
+
+def end_copy(store: Store, source: str, *, actor: str | None, now_ms: int) -> None:
+    """Record the end, which lets work begin."""
     store.record(Operator(actor, None).entry(COPY_END, source, now_ms))
-    return True
 
 
 def export_rows(store: Store, table: Table, *, after: str | None, limit: int) -> Export:

@@ -508,17 +508,21 @@ INSERT INTO {schema}.fencepost_paused (queue) VALUES (%s) ON CONFLICT (queue) DO
 -- name: resume
 DELETE FROM {schema}.fencepost_paused WHERE queue = %s
 
--- name: register_schedule
-INSERT INTO {schema}.fencepost_schedules AS schedule (
-    name, every, text, queue, effect, priority, expires_ms, next_ms,
-    visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms
+-- name: lock_schedules
+-- Who changes schedules waits here for ticks and for others who do, before any row is locked.
+LOCK TABLE {schema}.fencepost_schedules IN EXCLUSIVE MODE
+
+-- name: put_schedule
+INSERT INTO {schema}.fencepost_schedules (
+    name, every, text, queue, effect, priority, expires_ms,
+    visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms,
+    next_ms, zone, missed, overlap, paused, owner, since_ms, tz_version, last_id
 ) VALUES (
-    %(name)s, %(every)s, %(text)b, %(queue)s, %(effect)s, %(priority)s, %(expires_ms)s, %(next_ms)s,
-    %(visibility_timeout_ms)s, %(max_attempts)s, %(backoff_base_ms)s, %(dead_letter_retention_ms)s
+    %(name)s, %(every)s, %(text)b, %(queue)s, %(effect)s, %(priority)s, %(expires_ms)s,
+    %(visibility_timeout_ms)s, %(max_attempts)s, %(backoff_base_ms)s, %(dead_letter_retention_ms)s,
+    %(next_ms)s, %(zone)s, %(missed)s, %(overlap)s, %(paused)s, %(owner)s, %(since_ms)s, %(tz_version)s, %(last_id)s
 )
 ON CONFLICT (name) DO UPDATE SET
-    -- The right-hand sides see the row as it was before.
-    next_ms = CASE WHEN schedule.every = excluded.every THEN schedule.next_ms ELSE excluded.next_ms END,
     every = excluded.every,
     text = excluded.text,
     queue = excluded.queue,
@@ -528,26 +532,59 @@ ON CONFLICT (name) DO UPDATE SET
     visibility_timeout_ms = excluded.visibility_timeout_ms,
     max_attempts = excluded.max_attempts,
     backoff_base_ms = excluded.backoff_base_ms,
-    dead_letter_retention_ms = excluded.dead_letter_retention_ms
+    dead_letter_retention_ms = excluded.dead_letter_retention_ms,
+    next_ms = excluded.next_ms,
+    zone = excluded.zone,
+    missed = excluded.missed,
+    overlap = excluded.overlap,
+    paused = excluded.paused,
+    owner = excluded.owner,
+    since_ms = excluded.since_ms,
+    tz_version = excluded.tz_version,
+    last_id = excluded.last_id
 
 -- name: unregister_schedule
 DELETE FROM {schema}.fencepost_schedules WHERE name = %s
 
+-- name: schedule
+SELECT
+    name, every, text, queue, effect, priority, expires_ms,
+    visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms,
+    next_ms, zone, missed, overlap, paused, owner, since_ms, tz_version, last_id
+FROM {schema}.fencepost_schedules WHERE name = %s
+
 -- name: schedules
 SELECT
-    name, every, text, queue, effect, priority, expires_ms, next_ms,
-    visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms
+    name, every, text, queue, effect, priority, expires_ms,
+    visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms,
+    next_ms, zone, missed, overlap, paused, owner, since_ms, tz_version, last_id
 FROM {schema}.fencepost_schedules ORDER BY name
 
 -- name: due_schedules
+-- What has passed; and what a clock that was ahead, or an older tz database, may have put in the wrong place.
 -- Another ticker waits here, and then sees what this one has advanced.
 SELECT
-    name, every, text, queue, effect, priority, expires_ms, next_ms,
-    visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms
-FROM {schema}.fencepost_schedules WHERE next_ms <= %(now_ms)s::bigint ORDER BY name FOR UPDATE
+    name, every, text, queue, effect, priority, expires_ms,
+    visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms,
+    next_ms, zone, missed, overlap, paused, owner, since_ms, tz_version, last_id
+FROM {schema}.fencepost_schedules
+WHERE NOT paused AND (next_ms <= %(now_ms)s::bigint OR since_ms > %(now_ms)s::bigint OR tz_version < %(tz_version)s::text)
+ORDER BY name FOR UPDATE
 
--- name: advance_schedule
-UPDATE {schema}.fencepost_schedules SET next_ms = %(next_ms)s WHERE name = %(name)s
+-- name: known_ids
+-- The ids of these that are bound, and whether the job of each is unfinished.
+SELECT
+    input.id,
+    EXISTS (SELECT FROM {schema}.fencepost_jobs AS job WHERE job.id = input.id AND job.state <> 'completed')
+FROM {schema}.fencepost_inputs AS input WHERE id = ANY(%(ids)s::text[])
+
+-- name: advance_schedules
+UPDATE {schema}.fencepost_schedules AS schedule SET
+    next_ms = item.next_ms, since_ms = item.since_ms, tz_version = item.tz_version, last_id = item.last_id
+FROM jsonb_to_recordset(%(schedules)s::jsonb) AS item (
+    name text, next_ms bigint, since_ms bigint, tz_version text, last_id text
+)
+WHERE schedule.name = item.name
 
 -- == moving a whole ledger ==
 

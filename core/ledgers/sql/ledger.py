@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Generic
 
-from ...model.inputs import Input, NewJob, Request
+from ...model.inputs import Input, Request
 from ...model.job import Job, State
 from ...model.query import ALL_JOBS, JobQuery
 from ...model.queue_counts import QueueCounts
 from ...model.receipts import Published, Receipt
-from ...model.records import AuditEntry, Enqueued, Export, Fire, Page, Row, Schedule, Swept
-from ...model.schedules import first_boundary
+from ...model.records import Applied, AuditEntry, Enqueued, Export, Fire, Page, Row, Schedule, Swept
+from ...model.ticks import soonest
 from ..closing import COPY_BEGIN, COPY_END, SEAL
 from ..operator import ManualRule, Operator
 from ..verbs import LedgerVerbs, Rule
@@ -169,7 +169,7 @@ class SqlLedger(LedgerVerbs, Generic[AnyTransaction]):
                 if schedules.pause(transaction, queue):
                     audit.record(transaction, operator.entry("pause", queue, at_ms))
             for schedule in planned:
-                schedules.register(transaction, schedule)
+                schedules.put(transaction, schedule)
             ended = replace(operator, reason=None)
             audit.record(transaction, ended.entry(COPY_END, source, at_ms))
             return True
@@ -217,7 +217,29 @@ class SqlLedger(LedgerVerbs, Generic[AnyTransaction]):
 
     def _register_schedule(self, schedule: Schedule, now_ms: int | None) -> None:
         with self._waking(now_ms) as (transaction, at_ms):
-            schedules.register(transaction, replace(schedule, next_ms=first_boundary(schedule, at_ms)))
+            schedules.register(transaction, schedule, at_ms)
+
+    def _apply_schedules(
+        self, wanted: list[Schedule], owner: str, operator: Operator, dry_run: bool, now_ms: int | None
+    ) -> Applied:
+        with self._waking(now_ms) as (transaction, at_ms):
+            return schedules.apply(
+                transaction, wanted, owner, operator=operator, dry_run=dry_run, now_ms=at_ms
+            )
+
+    def _pause_schedule(self, name: str, operator: Operator, now_ms: int | None) -> bool:
+        with self._waking(now_ms) as (transaction, at_ms):
+            done = schedules.pause_schedule(transaction, name)
+            if done:
+                audit.record(transaction, operator.entry("schedule-pause", name, at_ms))
+            return done
+
+    def _resume_schedule(self, name: str, operator: Operator, now_ms: int | None) -> bool:
+        with self._waking(now_ms) as (transaction, at_ms):
+            done = schedules.resume_schedule(transaction, name, at_ms)
+            if done:
+                audit.record(transaction, operator.entry("schedule-resume", name, at_ms))
+            return done
 
     def unregister_schedule(self, name: str) -> bool:
         """Jobs that it has fired stay."""
@@ -232,20 +254,24 @@ class SqlLedger(LedgerVerbs, Generic[AnyTransaction]):
     def soonest(self) -> int | None:
         """Of the schedules that can fire."""
         with self._database.read() as transaction:
-            return schedules.soonest(transaction)
+            return soonest(schedules.schedules(transaction))
 
     def _tick(self, now_ms: int | None) -> list[Fire]:
         # It fires and advances in one transaction; where nothing is due it writes nothing.
         with self._database.write() as transaction:
             at_ms = instant(transaction, now_ms)
+            return schedules.tick(
+                transaction, at_ms, lambda jobs: self._engine.enqueue(transaction, jobs, at_ms)
+            )
 
-            def enqueue_if_free(job: NewJob) -> bool:
-                if reads.is_bound(transaction, job.id):
-                    return False
-                self._engine.enqueue(transaction, [job], at_ms)
-                return True
-
-            return schedules.tick(transaction, at_ms, enqueue_if_free)
+    def _run_schedule(self, name: str, operator: Operator, now_ms: int | None) -> Fire | None:
+        with self._waking(now_ms) as (transaction, at_ms):
+            fire = schedules.run(
+                transaction, name, at_ms, lambda jobs: self._engine.enqueue(transaction, jobs, at_ms)
+            )
+            if fire is not None and fire.created:
+                audit.record(transaction, operator.entry("schedule-run", name, at_ms))
+            return fire
 
     @abstractmethod
     def now_ms(self) -> int:

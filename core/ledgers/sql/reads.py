@@ -30,11 +30,6 @@ def read_inputs(transaction: Transaction, ids: Sequence[str]) -> dict[str, Input
     return found
 
 
-def is_bound(transaction: Transaction, id: str) -> bool:
-    """Whether the id has an input, and with it a text that it stays bound to."""
-    return bool(transaction.rows("inputs", {"ids": transaction.names([id])}))
-
-
 def text_of(kept: str | bytes) -> str:
     """A text as it was given: PostgreSQL keeps texts as bytes, because its own type of texts carries no NUL."""
     return kept.decode("utf-8") if isinstance(kept, bytes) else kept

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeAlias
 
-from ...errors import FencepostError
+from ...model import schedules as rules
+from ...model import ticks
 from ...model.inputs import NewJob
 from ...model.job import Stamps, whole_ms
-from ...model.records import Fire, Schedule
-from ...model.schedules import (
-    boundaries,
-    check_schedule,
-    fired_job,
-    parse_every,
-)
+from ...model.records import Applied, Fire, Schedule
+from ...model.ticks import Ticked
+from ...model.zones import version
+from ..operator import Operator
 from ..rows import stamps_ms
+from ..schedule_log import log_notices
+from .audit import record
 from .reads import text_of
 from .transaction import Row, Transaction
 
 _MS: Final = 1_000
+_PART: Final = 1_000
+"""How many jobs of a tick one enqueue stores."""
 
-EnqueueIfFree: TypeAlias = Callable[[NewJob], bool]
-"""Enqueue the job in the tick's transaction; False, and nothing is done, where its id is bound."""
+Enqueue: TypeAlias = Callable[[Sequence[NewJob]], object]
+"""Enqueue jobs, of which none is bound, in the transaction."""
+
+
+# -- pauses of queues --
 
 
 def pause(transaction: Transaction, queue: str) -> bool:
@@ -40,11 +46,14 @@ def paused(transaction: Transaction) -> list[str]:
     return [queue for (queue,) in transaction.rows("paused")]
 
 
-def register(transaction: Transaction, schedule: Schedule) -> None:
-    """Add or replace a checked schedule that has its next boundary; one that is there stays while ``every`` does."""
+# -- schedules --
+
+
+def put(transaction: Transaction, schedule: Schedule) -> None:
+    """Store the schedule in the place of the one that has its name."""
     lease_ms, max_attempts, backoff_ms, retention_ms = stamps_ms(schedule.stamps)
     transaction.change(
-        "register_schedule",
+        "put_schedule",
         {
             "name": schedule.name,
             "every": schedule.every,
@@ -53,13 +62,27 @@ def register(transaction: Transaction, schedule: Schedule) -> None:
             "effect": schedule.effect,
             "priority": schedule.priority,
             "expires_ms": None if schedule.expires_s is None else whole_ms(schedule.expires_s),
-            "next_ms": schedule.next_ms,
             "visibility_timeout_ms": lease_ms,
             "max_attempts": max_attempts,
             "backoff_base_ms": backoff_ms,
             "dead_letter_retention_ms": retention_ms,
+            "next_ms": schedule.next_ms,
+            "zone": schedule.zone,
+            "missed": schedule.missed,
+            "overlap": schedule.overlap,
+            "paused": schedule.paused,
+            "owner": schedule.owner,
+            "since_ms": schedule.since_ms,
+            "tz_version": schedule.tz_version,
+            "last_id": schedule.last_id,
         },
     )
+
+
+def register(transaction: Transaction, schedule: Schedule, now_ms: int) -> None:
+    """Add or replace a checked schedule."""
+    transaction.change("lock_schedules")
+    put(transaction, rules.registered(find(transaction, schedule.name), schedule, now_ms))
 
 
 def unregister(transaction: Transaction, name: str) -> bool:
@@ -67,50 +90,117 @@ def unregister(transaction: Transaction, name: str) -> bool:
     return transaction.change("unregister_schedule", (name,)) == 1
 
 
+def find(transaction: Transaction, name: str) -> Schedule | None:
+    """The schedule of that name."""
+    row = transaction.row("schedule", (name,))
+    return None if row is None else _schedule(row)
+
+
 def schedules(transaction: Transaction) -> list[Schedule]:
     """All of them as they are stored, by name."""
     return [_schedule(row) for row in transaction.rows("schedules")]
 
 
-def soonest(transaction: Transaction) -> int | None:
-    """The next boundary of those that can fire: one that cannot would be due for ever."""
-    due = [schedule.next_ms for schedule in schedules(transaction) if _fault(schedule) is None]
-    return min((next_ms for next_ms in due if next_ms is not None), default=None)
+def apply(
+    transaction: Transaction,
+    wanted: Sequence[Schedule],
+    owner: str,
+    *,
+    operator: Operator,
+    dry_run: bool,
+    now_ms: int,
+) -> Applied:
+    """Make the owner's schedules the wanted ones, and record each that changes."""
+    transaction.change("lock_schedules")
+    stored = {schedule.name: schedule for schedule in schedules(transaction)}
+    done = rules.applied(stored.values(), wanted, owner)
+    if dry_run:
+        return done
+    for schedule in wanted:
+        if schedule.name not in done.unchanged:
+            put(transaction, rules.registered(stored.get(schedule.name), schedule, now_ms))
+    for name in done.removed:
+        unregister(transaction, name)
+    for action, names in (("add", done.added), ("change", done.changed), ("remove", done.removed)):
+        for name in names:
+            record(transaction, operator.entry(f"schedule-{action}", name, now_ms))
+    return done
 
 
-def tick(transaction: Transaction, now_ms: int, enqueue: EnqueueIfFree) -> list[Fire]:
+def pause_schedule(transaction: Transaction, name: str) -> bool:
+    """Let it fire no more; False if there is none, or it was paused."""
+    transaction.change("lock_schedules")
+    before = find(transaction, name)
+    if before is None or before.paused:
+        return False
+    put(transaction, rules.paused(before))
+    return True
+
+
+def resume_schedule(transaction: Transaction, name: str, now_ms: int) -> bool:
+    """End the pause; False if there is none."""
+    transaction.change("lock_schedules")
+    before = find(transaction, name)
+    if before is None or not before.paused:
+        return False
+    put(transaction, rules.resumed(before, now_ms))
+    return True
+
+
+# -- firing --
+
+
+def tick(transaction: Transaction, now_ms: int, enqueue: Enqueue) -> list[Fire]:
     """Fire what has passed, schedule by schedule; one that cannot fire is reported and harms no other."""
-    due = [_schedule(row) for row in transaction.rows("due_schedules", {"now_ms": now_ms})]
-    return [fire for schedule in due for fire in _fire(transaction, schedule, now_ms, enqueue)]
+    rows = transaction.rows("due_schedules", {"now_ms": now_ms, "tz_version": version()})
+    ticked = ticks.tick(map(_schedule, rows), now_ms, lambda ids: _known(transaction, ids))
+    return _store(transaction, ticked, enqueue)
 
 
-def _fire(
-    transaction: Transaction, schedule: Schedule, now_ms: int, enqueue: EnqueueIfFree
-) -> Iterator[Fire]:
-    next_ms = schedule.next_ms or 0
-    fault = _fault(schedule)
-    if fault is not None:
-        yield Fire(schedule.name, "", next_ms, created=False, error=str(fault))
-        return
-    fired, next_ms = boundaries(next_ms, parse_every(schedule.every), now_ms)
-    for boundary_ms in fired:
-        job = fired_job(schedule, boundary_ms)
-        # An id that is bound counts as fired, whatever it is bound to, and though its job was purged.
-        yield Fire(schedule.name, job.id, boundary_ms, created=enqueue(job))
-    transaction.change("advance_schedule", {"name": schedule.name, "next_ms": next_ms})
+def run(transaction: Transaction, name: str, now_ms: int, enqueue: Enqueue) -> Fire | None:
+    """Fire one schedule now; None: there is none of that name."""
+    transaction.change("lock_schedules")
+    schedule = find(transaction, name)
+    if schedule is None:
+        return None
+    ticked = ticks.run_now(schedule, now_ms, lambda ids: _known(transaction, ids))
+    return _store(transaction, ticked, enqueue)[0]
 
 
-def _fault(schedule: Schedule) -> FencepostError | None:
-    """Why it cannot fire: the row was written by another program, or by hand."""
-    try:
-        check_schedule(schedule)
-    except FencepostError as error:
-        return error
-    return None
+def _store(transaction: Transaction, ticked: Ticked, enqueue: Enqueue) -> list[Fire]:
+    for start in range(0, len(ticked.jobs), _PART):
+        enqueue(ticked.jobs[start : start + _PART])
+    if ticked.advanced:
+        transaction.change("advance_schedules", {"schedules": _notes(ticked.advanced)})
+    log_notices(ticked.notices)
+    return ticked.fires
+
+
+def _known(transaction: Transaction, ids: Sequence[str]) -> dict[str, bool]:
+    return {
+        id: bool(unfinished)
+        for id, unfinished in transaction.rows("known_ids", {"ids": transaction.names(ids)})
+    }
+
+
+def _notes(advanced: Iterable[Schedule]) -> str:
+    return json.dumps(
+        [
+            {
+                "name": one.name,
+                "next_ms": one.next_ms,
+                "since_ms": one.since_ms,
+                "tz_version": one.tz_version,
+                "last_id": one.last_id,
+            }
+            for one in advanced
+        ]
+    )
 
 
 def _schedule(row: Row) -> Schedule:
-    name, every, text, queue, effect, priority, expires_ms, next_ms, *stamps = row
+    name, every, text, queue, effect, priority, expires_ms, *rest = row
+    next_ms, zone, missed, overlap, is_paused, owner, since_ms, tz_version, last_id = rest[4:]
     return Schedule(
         name,
         every,
@@ -119,6 +209,14 @@ def _schedule(row: Row) -> Schedule:
         effect,
         priority,
         expires_s=None if expires_ms is None else expires_ms / _MS,
-        stamps=Stamps.from_ms(*stamps),
+        stamps=Stamps.from_ms(*rest[:4]),
         next_ms=next_ms,
+        zone=zone,
+        missed=missed,
+        overlap=overlap,
+        paused=bool(is_paused),
+        owner=owner,
+        since_ms=since_ms,
+        tz_version=tz_version,
+        last_id=last_id,
     )

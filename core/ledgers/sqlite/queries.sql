@@ -604,17 +604,21 @@ INSERT INTO fencepost_paused (queue) VALUES (?) ON CONFLICT (queue) DO NOTHING
 -- name: resume
 DELETE FROM fencepost_paused WHERE queue = ?
 
--- name: register_schedule
+-- name: lock_schedules
+-- One transaction at a time writes: there is nothing to lock, and this changes nothing.
+DELETE FROM fencepost_schedules WHERE false
+
+-- name: put_schedule
 INSERT INTO fencepost_schedules (
-    name, every, text, queue, effect, priority, expires_ms, next_ms,
-    visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms
+    name, every, text, queue, effect, priority, expires_ms,
+    visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms,
+    next_ms, zone, missed, overlap, paused, owner, since_ms, tz_version, last_id
 ) VALUES (
-    :name, :every, :text, :queue, :effect, :priority, :expires_ms, :next_ms,
-    :visibility_timeout_ms, :max_attempts, :backoff_base_ms, :dead_letter_retention_ms
+    :name, :every, :text, :queue, :effect, :priority, :expires_ms,
+    :visibility_timeout_ms, :max_attempts, :backoff_base_ms, :dead_letter_retention_ms,
+    :next_ms, :zone, :missed, :overlap, :paused, :owner, :since_ms, :tz_version, :last_id
 )
 ON CONFLICT (name) DO UPDATE SET
-    -- The right-hand sides see the row as it was before.
-    next_ms = CASE WHEN every = excluded.every THEN next_ms ELSE excluded.next_ms END,
     every = excluded.every,
     text = excluded.text,
     queue = excluded.queue,
@@ -624,25 +628,60 @@ ON CONFLICT (name) DO UPDATE SET
     visibility_timeout_ms = excluded.visibility_timeout_ms,
     max_attempts = excluded.max_attempts,
     backoff_base_ms = excluded.backoff_base_ms,
-    dead_letter_retention_ms = excluded.dead_letter_retention_ms
+    dead_letter_retention_ms = excluded.dead_letter_retention_ms,
+    next_ms = excluded.next_ms,
+    zone = excluded.zone,
+    missed = excluded.missed,
+    overlap = excluded.overlap,
+    paused = excluded.paused,
+    owner = excluded.owner,
+    since_ms = excluded.since_ms,
+    tz_version = excluded.tz_version,
+    last_id = excluded.last_id
 
 -- name: unregister_schedule
 DELETE FROM fencepost_schedules WHERE name = ?
 
+-- name: schedule
+SELECT
+    name, every, text, queue, effect, priority, expires_ms,
+    visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms,
+    next_ms, zone, missed, overlap, paused, owner, since_ms, tz_version, last_id
+FROM fencepost_schedules WHERE name = ?
+
 -- name: schedules
 SELECT
-    name, every, text, queue, effect, priority, expires_ms, next_ms,
-    visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms
+    name, every, text, queue, effect, priority, expires_ms,
+    visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms,
+    next_ms, zone, missed, overlap, paused, owner, since_ms, tz_version, last_id
 FROM fencepost_schedules ORDER BY name
 
 -- name: due_schedules
+-- What has passed; and what a clock that was ahead, or an older tz database, may have put in the wrong place.
 SELECT
-    name, every, text, queue, effect, priority, expires_ms, next_ms,
-    visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms
-FROM fencepost_schedules WHERE next_ms <= :now_ms ORDER BY name
+    name, every, text, queue, effect, priority, expires_ms,
+    visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms,
+    next_ms, zone, missed, overlap, paused, owner, since_ms, tz_version, last_id
+FROM fencepost_schedules
+WHERE NOT paused AND (next_ms <= :now_ms OR since_ms > :now_ms OR tz_version < :tz_version)
+ORDER BY name
 
--- name: advance_schedule
-UPDATE fencepost_schedules SET next_ms = :next_ms WHERE name = :name
+-- name: known_ids
+-- The ids of these that are bound, and whether the job of each is unfinished.
+SELECT
+    input.id,
+    EXISTS (SELECT 1 FROM fencepost_jobs AS job WHERE job.id = input.id AND job.state <> 'completed')
+FROM json_each(:ids) AS wanted CROSS JOIN fencepost_inputs AS input
+WHERE input.id = wanted.value
+
+-- name: advance_schedules
+UPDATE fencepost_schedules SET
+    next_ms = json_extract(item.value, '$.next_ms'),
+    since_ms = json_extract(item.value, '$.since_ms'),
+    tz_version = json_extract(item.value, '$.tz_version'),
+    last_id = json_extract(item.value, '$.last_id')
+FROM json_each(:schedules) AS item
+WHERE name = json_extract(item.value, '$.name')
 
 -- == moving a whole ledger ==
 

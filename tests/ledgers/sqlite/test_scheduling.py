@@ -39,7 +39,7 @@ def test_a_schedule_that_could_never_fire_is_refused_and_makes_no_file(
     ledger: SqliteLedger, path: Path
 ) -> None:
     for bad in (
-        Schedule("a", "@hourly", ""),
+        Schedule("a", "@midnight", ""),
         Schedule("A", "@every 1s", ""),
         Schedule("a", "@every 1s", "", "Q"),
     ):
@@ -123,7 +123,7 @@ from fencepost.core.ledgers.sqlite.transaction import Transaction
 change = Transaction.change
 
 def killing(self, name, parameters=()):
-    if name == "advance_schedule":
+    if name == "advance_schedules":
         os.kill(os.getpid(), signal.SIGKILL)
     return change(self, name, parameters)
 

@@ -159,7 +159,7 @@ CREATE TABLE {schema}.fencepost_purged (
     version {schema}.fencepost_count NOT NULL
 );
 
--- `every` is not checked here: a spec that a later program does not understand is reported by name.
+-- `every`, `zone`, `missed` and `overlap` are not checked here: what a program does not understand is reported by name.
 CREATE TABLE {schema}.fencepost_schedules (
     name {schema}.fencepost_name PRIMARY KEY,
     every text NOT NULL,
@@ -172,7 +172,15 @@ CREATE TABLE {schema}.fencepost_schedules (
     visibility_timeout_ms {schema}.fencepost_stamp,
     max_attempts {schema}.fencepost_stamp,
     backoff_base_ms {schema}.fencepost_stamp,
-    dead_letter_retention_ms {schema}.fencepost_ms
+    dead_letter_retention_ms {schema}.fencepost_ms,
+    zone text NOT NULL,
+    missed text,
+    overlap text NOT NULL,
+    paused boolean NOT NULL DEFAULT false,
+    owner text,
+    since_ms {schema}.fencepost_ms,
+    tz_version text COLLATE "C",
+    last_id text
 );
 
 CREATE TABLE {schema}.fencepost_paused (

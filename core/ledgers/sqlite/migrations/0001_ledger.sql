@@ -110,7 +110,7 @@ CREATE TABLE fencepost_purged (
     version INTEGER NOT NULL CHECK (version >= 0)
 ) STRICT, WITHOUT ROWID;
 
--- `every` is not checked here: a spec that a later program does not understand is reported by name.
+-- `every`, `zone`, `missed` and `overlap` are not checked here: what a program does not understand is reported by name.
 CREATE TABLE fencepost_schedules (
     name TEXT PRIMARY KEY NOT NULL,
     every TEXT NOT NULL,
@@ -123,7 +123,15 @@ CREATE TABLE fencepost_schedules (
     visibility_timeout_ms INTEGER CHECK (visibility_timeout_ms >= 1),
     max_attempts INTEGER CHECK (max_attempts >= 1),
     backoff_base_ms INTEGER CHECK (backoff_base_ms >= 1),
-    dead_letter_retention_ms INTEGER CHECK (dead_letter_retention_ms >= 0)
+    dead_letter_retention_ms INTEGER CHECK (dead_letter_retention_ms >= 0),
+    zone TEXT NOT NULL,
+    missed TEXT,
+    overlap TEXT NOT NULL,
+    paused INTEGER NOT NULL DEFAULT 0 CHECK (paused = 0 OR paused = 1),
+    owner TEXT,
+    since_ms INTEGER CHECK (since_ms >= 0),
+    tz_version TEXT,
+    last_id TEXT
 ) STRICT;
 
 CREATE TABLE fencepost_paused (
