@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         Settlement,
     )
     from .model.records import (
+        Applied,
         AuditEntry,
         Capabilities,
         Enqueued,
@@ -92,6 +93,7 @@ _HOMES = {
         "model.queue_counts": ("QueueCounts",),
         "model.receipts": ("Published", "Receipt", "Settled", "Settlement"),
         "model.records": (
+            "Applied",
             "AuditEntry",
             "Capabilities",
             "Enqueued",
@@ -109,6 +111,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Applied",
     "AuditEntry",
     "Capabilities",
     "ClaimRequest",

@@ -6,6 +6,11 @@
     visibility_timeout_s = 60
     max_attempts = 5
 
+    [schedules.nightly]            # stored by: fencepost schedule apply
+    every = "30 2 * * *"           # or a span, such as 15m
+    zone = "Europe/Berlin"
+    text = "sales"
+
     [effects.remote]               # read by the plugins, see docs/how-to/configure-effects.md
     url = "https://…"
 
@@ -24,13 +29,17 @@ from typing import Any, Final
 from .errors import InvalidInput
 from .model.inputs import check_name, check_stamps
 from .model.job import NO_STAMPS, Stamps
+from .model.records import Schedule
 
 FILE_NAME: Final = "fencepost.toml"
 CONFIG_ENV: Final = "FENCEPOST_CONFIG"
 DEFAULT_STORE: Final = "jobs-data"
 
-_SECTIONS: Final = frozenset({"store", "queues", "effects"})
+_SECTIONS: Final = frozenset({"store", "queues", "schedules", "effects"})
 _STAMPS: Final = frozenset(stamp.name for stamp in fields(Stamps))
+_OF_SCHEDULES: Final = frozenset(
+    {"every", "zone", "text", "queue", "effect", "priority", "expires_s", "missed", "overlap"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +53,8 @@ class Config:
     store: str | None = None
     """The store that the file names."""
     queues: Mapping[str, Stamps] = field(default_factory=dict)
+    schedules: Mapping[str, Schedule] = field(default_factory=dict)
+    """What ``fencepost schedule apply`` stores, by name; without the stamps of their queues."""
     effects: Mapping[str, Any] = field(default_factory=dict)
 
     def stamps_of(self, queue: str) -> Stamps:
@@ -90,6 +101,7 @@ def load(given: str | None = None) -> Config:
         os.path.dirname(os.path.abspath(path)),
         store,
         _queues(table.get("queues", {}), path),
+        _schedules(table.get("schedules", {}), path),
         table.get("effects", {}),
     )
 
@@ -127,3 +139,28 @@ def _queues(table: object, path: Path) -> dict[str, Stamps]:
         except InvalidInput as error:
             raise InvalidInput(f"{where}: {error}") from error
     return found
+
+
+def _schedules(table: object, path: Path) -> dict[str, Schedule]:
+    if not isinstance(table, dict):
+        raise InvalidInput(f"{path}: [schedules.NAME] must be tables")
+    return {name: _schedule(name, said, f"{path}: [schedules.{name}]") for name, said in table.items()}
+
+
+def _schedule(name: str, said: object, where: str) -> Schedule:
+    from .model.schedules import check_schedule  # only where there are schedules
+    from .model.timetable import spec_of
+
+    try:
+        if not isinstance(said, dict):
+            raise InvalidInput("must be a table")
+        if unknown := sorted(said.keys() - _OF_SCHEDULES - _STAMPS):
+            known = ", ".join(sorted(_OF_SCHEDULES | _STAMPS))
+            raise InvalidInput(f"the key {unknown[0]!r} is unknown; there are {known}")
+        if missing := [key for key in ("every", "text") if not isinstance(said.get(key), str)]:
+            raise InvalidInput(f"{missing[0]} must be given, and be a string")
+        stamps = Stamps(**{key: value for key, value in said.items() if key in _STAMPS})
+        rest = {key: value for key, value in said.items() if key in _OF_SCHEDULES}
+        return check_schedule(Schedule(name, **rest | {"every": spec_of(said["every"])}, stamps=stamps))
+    except InvalidInput as error:
+        raise InvalidInput(f"{where}: {error}") from error

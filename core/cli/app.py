@@ -31,7 +31,9 @@ class Commands(LazyGroup):
         "dead": Lazy("jobs.dead", "app", "List dead jobs, queue them again, or purge them."),
         "top": Lazy("top.command", "top", "Watch a ledger live."),
         "queues": Lazy("queues", "app", "Show the queues; pause one, resume it."),
-        "schedule": Lazy("schedule", "app", "Enqueue a job again and again: add, list, remove, run."),
+        "schedule": Lazy(
+            "schedule.commands", "app", "Enqueue a job again and again, by a span or by the calendar."
+        ),
         "sweep": Lazy("sweep", "sweep", "Bury expired jobs, and purge dead ones whose retention has ended."),
         "audit": Lazy("audit", "audit", "List the manual actions on a ledger: who, when, why."),
         "doctor": Lazy("doctor", "doctor", "Check a ledger, and name a remedy for each finding."),

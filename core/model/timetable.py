@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from ..errors import InvalidInput, LimitExceeded
 from .checks import MAX_INT
-from .cron import NICKNAMES, Cron, next_boundary_ms, parse_cron
+from .cron import Cron, next_boundary_ms, parse_cron
 from .zones import UTC, check_zone, version
 
 EVERY: Final = "@every"
@@ -130,5 +130,6 @@ def _latest(table: Timetable, next_ms: int, now_ms: int) -> int:
     return latest_ms
 
 
-SPECS: Final = f"{EVERY} N(s|m|h|d), {', '.join(NICKNAMES)}, or five cron fields"
-"""What ``every`` may be, for people."""
+def spec_of(written: str) -> str:
+    """A spec as people write it: a bare span, such as ``15m``, is ``@every`` of it."""
+    return written if written.startswith("@") or len(written.split()) > 1 else f"{EVERY} {written}"

@@ -68,6 +68,16 @@ def version() -> str:
     return found
 
 
+def local_time(zone: str, at_ms: int) -> datetime:
+    """What the zone's calendar and clock show at an instant, with the offset from UTC.
+
+    Raises:
+        OverflowError: Python's calendar does not reach it.
+    """
+    moment = datetime.fromtimestamp(at_ms // 1_000, tz=_load(zone))
+    return moment.replace(microsecond=at_ms % 1_000 * 1_000)
+
+
 def local_date(zone: str, at_s: int) -> int:
     """The ordinal of the date that the zone's calendar shows at an instant."""
     return (at_s + _offset_s(zone, at_s)) // DAY_S + EPOCH_ORDINAL

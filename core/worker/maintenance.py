@@ -77,6 +77,8 @@ def _fire(ledger: Ledger, now_ms: int | None) -> float:
     for fire in ledger.tick(now_ms=now_ms):
         if fire.error is not None:
             _log.error("the schedule %r cannot fire: %s", fire.schedule, fire.error)
+        elif fire.unfinished is not None:
+            _log.info("the schedule %r did not fire: %s is unfinished", fire.schedule, fire.unfinished)
         else:
             _log.info("the schedule %r fired %s", fire.schedule, fire.id)
     soonest_ms = ledger.soonest()

@@ -75,7 +75,7 @@ def test_other_queues_have_no_defaults(here: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("stor = 'a'", "'stor' is unknown; there are effects, queues, store"),
+        ("stor = 'a'", "'stor' is unknown; there are effects, queues, schedules, store"),
         ("store = 3", "store must be a string"),
         ("store = ''", "store must be a string"),
         ("queues = 3", "[queues.NAME] must be tables"),

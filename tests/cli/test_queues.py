@@ -85,16 +85,6 @@ def test_a_paused_queue_without_jobs_is_shown_and_doubted(program: Program) -> N
     assert (shown["mial"]["paused"], shown["mial"]["ready"]) == (True, 0)
 
 
-def test_a_kind_without_pauses_names_those_that_have_them(program: Program) -> None:
-    program.enqueue("a", queue="mail")
-    with program.ledger() as ledger:
-        if ledger.capabilities.has_schedules:
-            assert program("queues", "pause", "mail")["paused"]
-            return
-    assert "needs an SQL ledger (--store jobs.db" in program.refused("queues", "pause", "mail")
-    assert by_name(program("queues", "--now-ms", "1"))["mail"]["paused"] is False
-
-
 def test_a_queue_s_name_is_checked(program: Program) -> None:
     program.enqueue("a")
     assert "must match" in program.refused("queues", "pause", "Mail")

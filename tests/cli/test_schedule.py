@@ -92,13 +92,6 @@ def test_wrong_usage_names_the_right_one_and_makes_no_store(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_has_no_schedules_and_is_not_made(tmp_path: Path) -> None:
-    folder = str(tmp_path / "folder")
-    said = refused("schedule", "add", "a", "--every", "1s", "--text", "x", "--store", folder)
-    assert "need an SQL ledger (--store jobs.db" in said
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_an_effect_that_is_not_installed_is_warned_of(program: Program) -> None:
     ended = run(
         "schedule",

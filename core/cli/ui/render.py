@@ -65,10 +65,11 @@ def queue_cells(queue: QueueCounts, now_ms: int, window_ms: int, *, paused: bool
 SCHEDULE_COLUMNS = (
     Column("NAME", too_wide="fold", least=16),
     Column("EVERY"),
+    Column("ZONE", too_wide="cut", least=6),
     Column("NEXT"),
     Column("QUEUE", too_wide="cut", least=7),
     Column("EFFECT", too_wide="cut", least=7),
-    Column("TEXT", too_wide="cut", least=10),
+    Column("TEXT", too_wide="cut", least=8),
 )
 
 
@@ -78,7 +79,8 @@ def draw_schedules(schedules: Sequence[Schedule], now_ms: int) -> None:
         [
             one.name,
             one.every.removeprefix("@every "),
-            relative(one.next_ms or 0, now_ms),
+            "" if one.every.startswith("@every ") else one.zone,
+            "paused" if one.paused else relative(one.next_ms or 0, now_ms),
             one.queue,
             one.effect,
             one.text[:200],
@@ -86,6 +88,16 @@ def draw_schedules(schedules: Sequence[Schedule], now_ms: int) -> None:
         for one in schedules
     ]
     print_table(SCHEDULE_COLUMNS, rows, empty="no schedules")
+
+
+def draw_times(times: Sequence[tuple[str | None, str | None, str]], zone: str) -> None:
+    """The next times of a schedule: by the zone's clock, in UTC, and from now."""
+    columns = (Column(f"LOCAL ({zone})"), Column("UTC"), Column("FROM NOW"))
+    rows: list[list[Cell]] = [
+        [(local or "").replace("T", " "), (utc or "").removesuffix("+00:00").replace("T", " "), away]
+        for local, utc, away in times
+    ]
+    print_table(columns, rows, empty="no more times")
 
 
 AUDIT_COLUMNS = (

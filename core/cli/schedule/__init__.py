@@ -1,0 +1,1 @@
+"""``fencepost schedule``: jobs that are enqueued again and again."""
