@@ -10,6 +10,7 @@ from fencepost.core import (
     ClaimRequest,
     NewJob,
     Receipt,
+    Schedule,
     Settlement,
 )
 from fencepost.core.ledgers.directory import DirectoryLedger
@@ -43,6 +44,8 @@ with DirectoryLedger(store, step=kill_at(point, int(nth))) as ledger:
     elif verb == "settle":
         request = ClaimRequest(claimant="dies", lease_ms=10, max_attempts=3)
         ledger.settle_and_claim([Settlement("a", 1, Receipt("a", "00", {"n": 1}))], request, now_ms=101)
+    elif verb == "tick":
+        ledger.tick(now_ms=60_000)
     elif verb == "cancel":
         ledger.cancel("a", actor="somebody", now_ms=101)
 print("lived")
@@ -94,6 +97,27 @@ def store(tmp_path: Path) -> Path:
     with DirectoryLedger(path) as ledger:
         ledger.enqueue([NewJob("a", "x"), NewJob("b", "y")], now_ms=100)
     return path
+
+
+SCHEDULES = [point.replace("jobs.json", "schedules.json") for point in JOBS]
+
+
+@pytest.mark.parametrize("point", [*INPUTS, *JOBS, *SCHEDULES])
+@pytest.mark.parametrize("overlap", ["allow", "skip"])
+def test_a_crash_in_a_tick_loses_no_boundary_and_fires_none_twice(
+    tmp_path: Path, point: str, overlap: str
+) -> None:
+    store = tmp_path / "store"
+    with DirectoryLedger(store) as ledger:
+        ledger.register_schedule(Schedule("beat", "@every 1m", "tick", overlap=overlap), now_ms=0)
+    die_in("tick", store, point)
+    with DirectoryLedger(store) as ledger:
+        ledger.tick(now_ms=60_000)
+        assert [job.id for job in ledger.jobs().jobs] == ["beat-60000"]
+        assert ledger.soonest() == 120_000
+        assert [fire.unfinished for fire in ledger.tick(now_ms=120_000)] == [
+            "beat-60000" if overlap == "skip" else None
+        ]
 
 
 @pytest.mark.parametrize("point", JOBS)

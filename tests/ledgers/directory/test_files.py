@@ -21,6 +21,7 @@ from fencepost.core import (
     LimitExceeded,
     NewJob,
     Receipt,
+    Schedule,
     Unsupported,
     open_ledger,
 )
@@ -331,15 +332,64 @@ def test_a_back_up_that_was_put_in_place_under_a_running_program_is_noticed(
         claim(ledger, 1)
 
 
-def test_schedules_pauses_and_joined_transactions_name_the_sql_ledgers(store: Path) -> None:
+def test_a_joined_transaction_names_the_sql_ledgers(store: Path) -> None:
+    with (
+        open_ledger(store) as ledger,
+        pytest.raises(Unsupported, match=r"SQL ledger \(|jobs\.db"),
+    ):
+        ledger.enqueue([NewJob("b", "y")], connection=object())
+
+
+PLAIN_SCHEDULE = {"name": "beat", "every": "@every 1m", "text": "tick", "next_ms": 60_000}
+
+
+def test_schedules_and_pauses_are_files_that_a_person_can_read(store: Path) -> None:
     with open_ledger(store) as ledger:
-        for verb in (
-            lambda: ledger.pause("q"),
-            lambda: ledger.unregister_schedule("s"),
-            lambda: ledger.enqueue([NewJob("b", "y")], connection=object()),
-        ):
-            with pytest.raises(Unsupported, match=r"SQL ledger \(|jobs\.db"):
-                verb()
+        ledger.register_schedule(Schedule("beat", "@every 1m", "tick"), now_ms=0)
+        ledger.pause("mail", now_ms=0)
+    assert json.loads((store / "schedules.json").read_text("utf-8")) == [PLAIN_SCHEDULE | {"since_ms": 0}]
+    assert json.loads((store / "paused.json").read_text("utf-8")) == ["mail"]
+    assert (store / "schedules.json").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        {},
+        [5],
+        [PLAIN_SCHEDULE, PLAIN_SCHEDULE],
+        [PLAIN_SCHEDULE | {"colour": "red"}],
+        [{"name": "beat"}],
+        [PLAIN_SCHEDULE | {"next_ms": -1}],
+        [PLAIN_SCHEDULE | {"paused": 1}],
+        [PLAIN_SCHEDULE | {"stamps": {"colour": 1}}],
+    ],
+)
+def test_a_file_of_schedules_that_is_broken_is_refused_and_left_as_it_is(store: Path, rows: object) -> None:
+    text = json.dumps(rows)
+    (store / "schedules.json").write_text(text, "utf-8")
+    with open_ledger(store) as ledger, pytest.raises(LedgerCorrupt, match=r"schedules\.json"):
+        ledger.tick(now_ms=60_000)
+    assert (store / "schedules.json").read_text("utf-8") == text
+
+
+def test_a_stored_schedule_that_is_not_understood_is_reported_by_name_and_the_others_fire(
+    store: Path,
+) -> None:
+    rows = [PLAIN_SCHEDULE, PLAIN_SCHEDULE | {"name": "odd", "every": "when it rains"}]
+    (store / "schedules.json").write_text(json.dumps(rows), "utf-8")
+    with open_ledger(store) as ledger:
+        good, odd = ledger.tick(now_ms=60_000)
+        assert (good.id, good.created) == ("beat-60000", True)
+        assert (odd.schedule, odd.created) == ("odd", False)
+        assert odd.error is not None
+        assert ledger.soonest() == 120_000
+
+
+def test_a_file_of_pauses_that_is_broken_lets_nothing_be_claimed(store: Path) -> None:
+    (store / "paused.json").write_text('{"mail": true}', "utf-8")
+    with open_ledger(store) as ledger, pytest.raises(LedgerCorrupt, match=r"paused\.json"):
+        ledger.claim(ClaimRequest("me", 1, 1), now_ms=0)
 
 
 # -- size --
