@@ -14,7 +14,7 @@ from ...model.clock import logical, wall_ms
 from ...model.records import Applied, Schedule
 from ..enqueue.template import stamps_for
 from ..ui import options
-from ..ui.output import documents_only, for_a_program, print_document
+from ..ui.output import documents_only, print_document, wants_json
 from ..ui.store import actor_or_user, store_name
 
 
@@ -78,7 +78,7 @@ def _schedules(configured: Config) -> list[Schedule]:
 
 
 def _report(done: Applied, *, dry_run: bool, as_json: bool) -> None:
-    if for_a_program(as_json):
+    if wants_json(as_json):
         print_document({"schema_version": 1, "dry_run": dry_run} | done._asdict())
         return
     signs = (("+", done.added, "added"), ("~", done.changed, "changed"), ("-", done.removed, "removed"))

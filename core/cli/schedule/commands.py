@@ -20,7 +20,7 @@ from ...model.zones import UTC
 from ..enqueue.template import stamps_for
 from ..ui import options
 from ..ui.files import open_input
-from ..ui.output import documents_only, for_a_program, print_document
+from ..ui.output import documents_only, print_document, wants_json
 from ..ui.store import actor_or_user, instant, open_existing, store_name
 from .apply import apply
 from .output import document, report_fires, report_next
@@ -150,7 +150,7 @@ def list_schedules(
     """
     with open_existing(store, config, now_ms) as ledger:
         schedules, at_ms = ledger.schedules(), instant(ledger, now_ms)
-    if for_a_program(as_json):
+    if wants_json(as_json):
         print_document({"schema_version": 1, "schedules": [document(schedule) for schedule in schedules]})
         return
     from ..ui.render import draw_schedules  # rich is slow to load, and only a terminal needs it
@@ -174,7 +174,7 @@ def remove(
     with open_existing(store, config, now_ms) as ledger:
         if not ledger.unregister_schedule(name):
             raise _unknown(ledger, name)
-    if for_a_program(as_json):
+    if wants_json(as_json):
         print_document({"schema_version": 1, "removed": name})
     else:
         print(f"removed the schedule {name}")
@@ -200,7 +200,7 @@ def pause(
             name, actor=actor_or_user(actor), reason=reason, now_ms=options.logical_or_none(now_ms)
         )
         schedule = _find(ledger, name)
-    if for_a_program(as_json):
+    if wants_json(as_json):
         print_document({"schema_version": 1, "changed": done, "schedule": document(schedule)})
     else:
         print(f"{name}: paused" if done else f"{name}: was paused already")
@@ -226,7 +226,7 @@ def resume(
             name, actor=actor_or_user(actor), reason=reason, now_ms=options.logical_or_none(now_ms)
         )
         schedule, at_ms = _find(ledger, name), instant(ledger, now_ms)
-    if for_a_program(as_json):
+    if wants_json(as_json):
         print_document({"schema_version": 1, "changed": done, "schedule": document(schedule)})
     else:
         words = "the next job comes" if done else "was not paused; the next job comes"

@@ -10,7 +10,7 @@ from ...model.durations import calendar, relative
 from ...model.inputs import text_sha256
 from ...model.records import Fire, Schedule
 from ...model.zones import UTC, local_time
-from ..ui.output import for_a_program, print_document
+from ..ui.output import print_document, wants_json
 
 
 def document(schedule: Schedule) -> dict[str, Any]:
@@ -22,7 +22,7 @@ def document(schedule: Schedule) -> dict[str, Any]:
 
 def report_next(words: str, schedule: Schedule, now_ms: int, *, as_json: bool) -> None:
     """Tell when the schedule fires next, after these words."""
-    if for_a_program(as_json):
+    if wants_json(as_json):
         print_document({"schema_version": 1, "schedule": document(schedule)})
     else:
         next_ms = schedule.next_ms or 0
@@ -32,7 +32,7 @@ def report_next(words: str, schedule: Schedule, now_ms: int, *, as_json: bool) -
 def report_fires(fires: Iterable[Fire], *, as_json: bool) -> None:
     """Tell what was fired, and what was not and why."""
     fires = list(fires)
-    if for_a_program(as_json):
+    if wants_json(as_json):
         print_document({"schema_version": 1, "fired": [fire._asdict() for fire in fires]})
         return
     for fire in fires:

@@ -13,7 +13,7 @@ from ...model.inputs import is_name
 from ...model.timetable import Timetable, spec_of, timetable, tz_version_of
 from ...model.zones import UTC
 from ..ui import options
-from ..ui.output import for_a_program, print_document
+from ..ui.output import print_document, wants_json
 from ..ui.store import instant, open_existing
 from .output import local
 
@@ -61,7 +61,7 @@ def preview(
         every, zone = spec_of(what), zone or UTC
         table = timetable(every, zone, at_ms)
         times = _times(table, at_ms, count)
-    if for_a_program(as_json):
+    if wants_json(as_json):
         print_document(
             {
                 "schema_version": 1,

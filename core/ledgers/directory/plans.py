@@ -155,14 +155,14 @@ def read_schedules(data: bytes | None, path: str) -> dict[str, Schedule]:
 
 
 def _document(schedule: Schedule) -> dict[str, Any]:
+    """The schedule as the object of the file: what is usual is left out."""
+    stamps = {name: value for name, value in asdict(schedule.stamps).items() if value is not None}
     shown = {
         name: value
         for name, value in asdict(schedule).items()
-        if name in _ALWAYS or value != getattr(_USUAL, name)
+        if name in _ALWAYS or (name != "stamps" and value != getattr(_USUAL, name))
     }
-    if "stamps" in shown or schedule.stamps != _USUAL.stamps:
-        shown["stamps"] = {key: value for key, value in asdict(schedule.stamps).items() if value is not None}
-    return shown
+    return shown | ({"stamps": stamps} if stamps else {})
 
 
 def _schedule(row: object) -> Schedule:
