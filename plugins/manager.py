@@ -48,6 +48,7 @@ class Plugins:
         *,
         blocked: Collection[str],
         environ: Mapping[str, str],
+        around: Sequence[object] = (),
     ) -> None:
         """Use ``Plugins.load``."""
         self._loaded = _refuse_doubles(loaded, {found.name for found in builtins})
@@ -57,9 +58,10 @@ class Plugins:
         self.redactor = Redactor()
         """Hides the secrets of every effect that was chosen, or was to be: for logs and tracebacks."""
         self._chosen: dict[str, tuple[Settings, BoundEffect]] = {}
-        self._middleware = [
+        self.middleware = [
             one.plugin for one in self._good() if one.hooks and one.hooks.wrapped and not one.info
-        ]
+        ] + list(around)
+        """What stands around every effect, the outermost last."""
         self._observers = Observers((one.found.name, one.plugin) for one in self._good())
 
     @classmethod
@@ -72,11 +74,13 @@ class Plugins:
         tolerant: bool = False,
         environ: Mapping[str, str] | None = None,
         folder: Path | None = None,
+        around: Sequence[object] = (),
     ) -> Plugins:
         """Load every installed plugin that is not blocked, then those that ``modules`` names.
 
         What ships is loaded only when it is wanted. ``folder`` is where ``modules`` looks for files (default:
-        the working folder); ``environ`` replaces the process's environment.
+        the working folder); ``environ`` replaces the process's environment;
+        ``around`` is further middleware, as objects.
 
         Raises:
             PluginError: one of ``modules`` cannot be loaded, unless ``tolerant``; installed ones never raise.
@@ -92,7 +96,7 @@ class Plugins:
                 raise PluginError(f"--plugin {one.name}: {result.reason}")
             if not any(result.plugin is known.plugin for known in loaded if known.plugin is not None):
                 loaded.append(result)
-        return cls(loaded, discovery.builtins(), blocked=blocked, environ=environ)
+        return cls(loaded, discovery.builtins(), blocked=blocked, environ=environ, around=around)
 
     @property
     def observers(self) -> Observers:
@@ -131,7 +135,7 @@ class Plugins:
             one.hooks,
             given=given,
             environ=self._environ,
-            middleware=self._middleware,
+            middleware=self.middleware,
             secrets=self.redactor,
         )
         self._chosen[name] = (given, effect)

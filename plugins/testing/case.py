@@ -14,45 +14,17 @@ from ...core.model.effect import EffectInfo
 from ..manager import Plugins
 from ..rules import NAMESPACE
 from ..settings import Given, declared
-from . import points as matrix
+from .plays import Plays
 from .points import POINTS, Point
-from .processes import KitFailed
-from .purity import impurity
-from .scenarios import Scenario, Subject
-from .verdicts import judge
+from .processes import WorkerHost
+from .results import Result, sentences
+from .subject import Subject
 
 DEFAULT_TEXT: Final = "hello from the crash kit"
 
 
 class CrashKitError(AssertionError):
     """The effect does not keep its promise; a sentence for each row of the matrix that shows it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """One row of the matrix, played."""
-
-    point: str
-    says: str
-    seen: int | None
-    state: str
-    failure: str | None = None
-    accepted: str | None = None
-    """Why the author accepts the failure."""
-
-    @property
-    def ok(self) -> bool:
-        """Whether the promise was kept, or the author accepts that it was not."""
-        return self.failure is None or self.accepted is not None
-
-
-def sentences(results: Sequence[Result]) -> list[str]:
-    """What failed, at which points, and the remedy: once for all points that fail alike."""
-    points: dict[str, list[str]] = {}
-    for result in results:
-        if result.failure is not None and not result.ok:
-            points.setdefault(result.failure, []).append(result.says)
-    return [f"{'; '.join(says)}: {failure}." for failure, says in points.items()]
 
 
 @dataclass
@@ -64,6 +36,7 @@ class EffectCase:
         folder: where ledgers may be made; the fixture gives ``tmp_path``.
         observed: counts how often the outside world saw the effect; each job adds one. Acting effects need it.
         text: what the jobs carry.
+        other_text: what the second job carries where there are two; the same text unless given.
         settings: the effect's; a path may be given as such. A required namespace that is not given is made up.
         plugins: modules or files to load besides the installed plugins.
         reset: called before each row, for a world in which jobs would hide one another.
@@ -80,9 +53,11 @@ class EffectCase:
     reset: Callable[[], None] | None = None
     accept: Mapping[str, str] = field(default_factory=dict)
     ledger: Literal["directory", "sqlite"] = "directory"
+    other_text: str | None = None
 
     def __post_init__(self) -> None:
-        found = Plugins.load(modules=self.plugins).find(self.effect)
+        plugins = Plugins.load(modules=self.plugins)
+        found = plugins.find(self.effect)
         assert found.info is not None
         assert found.hooks is not None
         self.info: EffectInfo = found.info
@@ -92,16 +67,22 @@ class EffectCase:
                 f"the effect {self.effect!r} changes something outside: give observed=, which counts how often the "
                 "outside world saw it"
             )
+        self.wrapped: bool = bool(plugins.middleware or found.hooks.wrapped)
         for name in self.accept:
             self._point(name)
-        self._marks: list[str] | None = None
         # Jobs of one run never meet those of another one in a world that remembers.
         self._run = secrets.token_hex(4)
-        self._played = 0
+        self._jobs = 0
 
     def points(self) -> list[Point]:
         """The rows that concern this effect, in the order of an attempt."""
-        kinds = {"all", "pure"} if self.pure else {"all", "acting"} | ({self.info.delivery} & {"probed"})
+        kinds = {"all", "pure"} if self.pure else {"all", "acting", self.info.delivery}
+        if not self.pure and self.info.delivery != "once":
+            kinds.add("repeated")
+        if self.info.delivery in ("keyed", "probed"):
+            kinds.add("receiver")
+        if self.wrapped:
+            kinds.add("wrapped")
         return [point for point in POINTS.values() if point.concerns in kinds]
 
     def check(self, *names: str) -> list[Result]:
@@ -123,41 +104,23 @@ class EffectCase:
     def results(self, *names: str) -> list[Result]:
         """Play these rows, or all, and judge each; nothing is raised for a promise that was not kept."""
         rows = [self._point(name) for name in names] if names else self.points()
-        return [result for point in rows for result in self._rows_of(point)]
+        with WorkerHost() as host:
+            plays = Plays(self, host)
+            return [result for point in rows for result in plays.rows_of(point)]
 
-    def _rows_of(self, point: Point) -> list[Result]:
-        if point is matrix.PURE:
-            return [self._pure()]
-        if point is not matrix.IN_EFFECT:
-            return [self._row(point, None)]
-        if self._marks is None:
-            self._row(matrix.UNDISTURBED, None)
-        return [self._row(point, mark) for mark in self._marks or ()]
+    # -- for the plays --
 
-    def _row(self, point: Point, mark: str | None) -> Result:
-        name = f"{point.name}:{mark}" if mark else point.name
-        says = f"{point.says} at {mark!r}" if mark else point.says
-        if self.reset is not None:
-            self.reset()
-        self._played += 1
-        id = f"case-{self._run}-{self._played}"
-        store = self.folder / (id + (".db" if self.ledger == "sqlite" else ""))
-        try:
-            played = Scenario(self._subject(), point, mark=mark, id=id, store=str(store)).play()
-        except KitFailed as error:
-            return Result(name, says, None, "-", f"it could not be played: {error}")
-        if point is matrix.UNDISTURBED:
-            self._marks = played.marks()
-        failure = judge(self.info, point, played, pure=self.pure)
-        accepted = self.accept.get(name, self.accept.get(point.name)) if failure else None
-        return Result(name, says, played.seen, played.state, failure, accepted)
+    def new_id(self) -> str:
+        """The id of a job that no other one of any run has."""
+        self._jobs += 1
+        return f"case-{self._run}-{self._jobs}"
 
-    def _pure(self) -> Result:
-        failure = impurity(self._subject())
-        accepted = self.accept.get(matrix.PURE.name) if failure else None
-        return Result(matrix.PURE.name, matrix.PURE.says, None, "-", failure, accepted)
+    def store_of(self, id: str) -> str:
+        """Where the ledger of a job lies."""
+        return str(self.folder / (id + (".db" if self.ledger == "sqlite" else "")))
 
-    def _subject(self) -> Subject:
+    def subject(self) -> Subject:
+        """The effect as a process is told of it."""
         settings = {
             key: os.fspath(value) if isinstance(value, os.PathLike) else value
             for key, value in self.settings.items()
@@ -165,7 +128,8 @@ class EffectCase:
         wanted = declared(self.info, pure=self.pure).get(NAMESPACE)
         if wanted is not None and wanted.required:
             settings.setdefault(NAMESPACE, f"crash-kit-{self._run}")
-        return Subject(self.effect, self.plugins, settings, self.text, self.observed)
+        other_text = self.text if self.other_text is None else self.other_text
+        return Subject(self.effect, self.plugins, settings, self.text, other_text, self.observed)
 
     @staticmethod
     def _point(name: str) -> Point:

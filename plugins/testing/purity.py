@@ -9,7 +9,7 @@ import sys
 from typing import Any, Final
 
 from .processes import TIMEOUT_S, KitFailed
-from .scenarios import Subject
+from .subject import Subject
 
 CLOCKS: Final = (1_000_000_000.25, 1_000_000_000.25, 2_000_000_000.75)
 """Two processes at one instant, and one decades later: what differs tells the clock from chance."""
@@ -50,7 +50,7 @@ def _ask(subject: Subject, clock: float, *, hash_seed: int) -> dict[str, Any]:
     orders = subject.orders() | {"clock": clock}
     try:
         done = subprocess.run(
-            [sys.executable, "-P", "-m", "fencepost.plugins.testing.asked"],
+            [sys.executable, "-P", "-m", "fencepost.plugins.testing.pure_child"],
             input=json.dumps(orders),
             capture_output=True,
             encoding="utf-8",

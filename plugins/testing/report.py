@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .case import Result, sentences
+from .results import Result, sentences
 
 
 def table(results: Sequence[Result]) -> str:

@@ -52,8 +52,8 @@ class Letters:
         draft = self.folder / f".{request.idempotency_key}.{request.fence}"
         with open(draft, "w", encoding="utf-8", newline="") as file:
             file.write(request.text)
-            request.mark("written")
             file.flush()
+            request.mark("written")
             os.fsync(file.fileno())
         os.replace(draft, letter)
         request.mark("in place")

@@ -110,11 +110,11 @@ def main() -> None:
     stop_the_clock(orders["clock"])
 
     from ...core.model.documents import canonical
-    from .scenarios import chosen
+    from .subject import load_subject
 
     outcomes = []
     with redirect_stdout(sys.stderr):  # an effect may print; stdout is for the answer
-        effect = chosen(orders)
+        effect = load_subject(orders).effect
         for _ in range(CALLS):
             watch.on = True
             outcome = effect.outcome(orders["text"])
