@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         Schedule,
         Swept,
     )
+    from .producer import Producer, open_producer
     from .worker.options import WorkerOptions
     from .worker.worker import Worker
 
@@ -104,6 +105,7 @@ _HOMES = {
             "Schedule",
             "Swept",
         ),
+        "producer": ("Producer", "open_producer"),
         "worker.options": ("WorkerOptions",),
         "worker.worker": ("Worker",),
     }.items()
@@ -140,6 +142,7 @@ __all__ = [
     "NewJob",
     "Page",
     "PluginError",
+    "Producer",
     "Published",
     "QueueCounts",
     "Receipt",
@@ -157,6 +160,7 @@ __all__ = [
     "Worker",
     "WorkerOptions",
     "open_ledger",
+    "open_producer",
 ]
 
 

@@ -12,11 +12,11 @@ from ..doctor.examine import Report, examine
 from ..errors import InvalidInput
 from ..ledgers.open import ledger_exists, open_inspection
 from ..model.clock import logical, wall_ms
+from ..stores import store_name
 from .installed import effect_here
 from .ui import options
 from .ui.output import print_document, wants_json
 from .ui.progress import progress
-from .ui.store import store_name
 
 
 def doctor(

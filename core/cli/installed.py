@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..config import load
 from ..model.job import DEFAULT_EFFECT
-from .ui.output import documents_only
+from .ui.output import documents_only, warn
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +24,10 @@ def effect_here(name: str, config: str | None) -> EffectHere:
     """Look for the effect among the plugins here, without running any of its code but its declaration."""
     if name == DEFAULT_EFFECT:
         return EffectHere(installed=True)  # it ships with the program, and has neither settings nor keys
-    from .composition import Effects  # pluggy is slow to load, and most jobs do not get here
+    from ..composition import Effects  # pluggy is slow to load, and most jobs do not get here
 
     with documents_only():
-        effects = Effects(load(config), settings=None, modules=None, blocked=None, tolerant=True)
+        effects = Effects(load(config), warn=warn, tolerant=True)
         return EffectHere(
             name in effects.plugins.effect_names(), effects.lacks_settings(name), effects.namespace_of(name)
         )

@@ -9,9 +9,9 @@ import typer
 from ..errors import Unsupported
 from ..ledgers.open import parse_store
 from ..ledgers.postgres.upgrade import upgrade, upgrade_script
+from ..stores import store_name
 from .ui import options
 from .ui.output import print_document
-from .ui.store import store_name
 
 
 def migrate(

@@ -13,9 +13,9 @@ from ..model.job import State
 from ..model.query import JobQuery
 from ..model.receipts import Receipt
 from ..model.records import Page
+from ..stores import store_name
 from .ui import options
 from .ui.output import print_document
-from .ui.store import store_name
 
 FIRST_PAGE: Final = 1_000
 MAX_SHOWN: Final = 100_000

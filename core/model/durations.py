@@ -40,6 +40,26 @@ def parse_span(text: str, what: str = "") -> int:
     return value_ms
 
 
+def instant_ms(text: str, what: str) -> int:
+    """An instant in ISO 8601 with its time zone, or in milliseconds since the epoch; ``what`` names the option.
+
+    Raises:
+        InvalidInput: it is neither.
+    """
+    if text.isascii() and text.isdigit():
+        if len(text) == len("20261231") and text[:2] in ("19", "20"):  # milliseconds of an afternoon in 1970?
+            raise InvalidInput(f"{what} {text!r}: for a day write {text[:4]}-{text[4:6]}-{text[6:]}T00:00Z")
+        return int(text)
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InvalidInput(f"{what} {text!r}: neither ISO 8601 nor milliseconds since the epoch") from error
+    if when.tzinfo is None:
+        example = when.isoformat(timespec="auto" if when.second or when.microsecond else "minutes")
+        raise InvalidInput(f"{what} {text!r}: name the time zone, for example {example}Z")
+    return round(when.timestamp() * 1_000)
+
+
 def words(span_ms: int) -> str:
     """A span as people say it, in its two largest units at most: 250 ms, 12 s, 3 min, 2 h 5 min, 4 d."""
     if span_ms < 1_000:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Final
 
+from .inputs import NewJob
 from .job import Stamps, whole_ms
 
 DEFAULT_LEASE_MS: Final = 30_000
@@ -28,14 +29,13 @@ def backoff_ms(attempts: int, base_ms: int | None, uniform: Uniform) -> int:
     return round(uniform(0, min(MAX_BACKOFF_MS, base_ms << doublings)))
 
 
-def run_at(now_ms: int, *, delay_s: float | None, run_at_ms: int | None) -> int | None:
-    """The instant before which the job does not run; a delay wins over an instant."""
-    return run_at_ms if delay_s is None else now_ms + whole_ms(delay_s)
-
-
-def expires_at(now_ms: int, *, expires_in_s: float | None) -> int | None:
-    """The instant of expiry, counted from the enqueue."""
-    return None if expires_in_s is None else now_ms + whole_ms(expires_in_s)
+def at(job: NewJob, now_ms: int, delay_s: float | None, expires_in_s: float | None) -> NewJob:
+    """Return the job with its relative times as instants; each wins over the job's own instant."""
+    if delay_s is not None:
+        job = replace(job, run_at_ms=now_ms + whole_ms(delay_s))
+    if expires_in_s is not None:
+        job = replace(job, expires_at_ms=now_ms + whole_ms(expires_in_s))
+    return job
 
 
 def with_defaults(stamps: Stamps, defaults: Stamps) -> Stamps:

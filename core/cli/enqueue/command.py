@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import chain
 from typing import IO, Annotated, Optional
 
 import typer
 
+from ...composition import Effects
 from ...config import load
 from ...errors import InvalidInput, Unsupported
-from ...ledgers.open import capabilities_of, open_ledger
+from ...ledgers.open import capabilities_of
 from ...model.clock import wall_ms
 from ...model.documents import MAX_DOCUMENT_BYTES
-from ...model.inputs import NewJob, check_request, parse_request
+from ...model.durations import instant_ms
+from ...model.inputs import parse_request
 from ...model.job import DEFAULT_EFFECT, DEFAULT_QUEUE, Stamps
-from ..composition import Effects
+from ...producer import Producer
+from ...stores import store_name
 from ..ui import options
 from ..ui.files import input_name, open_input, size_of
-from ..ui.output import documents_only, print_document
+from ..ui.output import documents_only, print_document, warn
 from ..ui.progress import progress
-from ..ui.store import store_name
 from .formats import named_format
 from .lines import SUFFIX, enqueue_lines, requests
-from .template import Template, instant_ms, stamps_for
+from .template import Template
 
 
 def enqueue(
@@ -93,99 +94,73 @@ def enqueue(
         run_at_ms=None if run_at is None else instant_ms(run_at, "--run-at"),
         delay_s=delay,
         expires_in_s=expires_in,
-        stamps=stamps_for(
-            configured, queue, Stamps(visibility_timeout, max_attempts, backoff_base, dead_letter_retention)
-        ),
+        stamps=Stamps(visibility_timeout, max_attempts, backoff_base, dead_letter_retention),
     )
     store_all = _store_lines if lines or input.endswith(SUFFIX) else _store_document
     # A plugin may change the working folder: what the person named is opened, or made absolute, before any is loaded.
     store = store_name(store, configured)
     with open_input(input) as stream, documents_only() as out:
-        with Effects(
-            configured, settings=set_, modules=plugin, blocked=no_plugin, wanted=[effect]
-        ) as effects:
-            counts, location = store_all(
+        with (
+            Effects(
+                configured, warn=warn, settings=set_, modules=plugin, blocked=no_plugin, wanted=[effect]
+            ) as effects,
+            Producer(store, configured, effects) as producer,
+        ):
+            if store_all is _store_lines and not capabilities_of(store).has_line_enqueue:
+                raise Unsupported(
+                    f"{store}: JSON Lines need an SQL ledger (--store jobs.db, or postgresql://…); a folder takes a "
+                    "JSON array"
+                )
+            counts = store_all(
                 stream,
-                store,
+                producer,
                 template,
                 what=input_name(input),
-                check=effects.text_check(effect),
-                on_stored=effects.plugins.observers.job_enqueued,
                 now_ms=options.logical_or_none(now_ms),
             )
+            location = producer.ledger.location
         print_document({**counts, "store": location}, out)
 
 
 def _store_document(
-    stream: IO[bytes],
-    store: str,
-    template: Template,
-    *,
-    what: str,
-    check: Callable[[str], None],
-    on_stored: Callable[[NewJob, bool], None],
-    now_ms: int | None,
-) -> tuple[dict[str, int], str]:
-    """Store one request. Everything is checked before the store is opened, so that a refused request makes none."""
+    stream: IO[bytes], producer: Producer, template: Template, *, what: str, now_ms: int | None
+) -> dict[str, int]:
+    """Store one request. Everything is checked before the ledger is opened, so that a refused request makes none."""
     data = stream.read(MAX_DOCUMENT_BYTES + 1)
     with named_format(data, what=what, wanted="array"):
         inputs = parse_request(data, what=what)
-    clock_ms = wall_ms() if now_ms is None else now_ms
-    template.check(clock_ms)
+    template.check(wall_ms() if now_ms is None else now_ms)
+    drafts = [template.draft(item) for item in inputs]
     try:
-        request = check_request(template.jobs(inputs, clock_ms))
+        producer.check(drafts, now_ms=now_ms)
     except InvalidInput as error:
         raise type(error)(f"{what}: {error}") from error
-    for item in inputs:
-        check(item.text)
-    with open_ledger(store) as ledger:
-        if now_ms is None and template.is_relative:
-            # Relative times count from the ledger's clock, which for PostgreSQL is not this machine's.
-            request = check_request(template.jobs(inputs, ledger.now_ms()))
-        answers = ledger.enqueue(request, now_ms=now_ms)
-        for job, answer in zip(request, answers, strict=True):
-            on_stored(job, answer.created)
-        return {"enqueued_or_already_present": len(answers)}, ledger.location
+    return {"enqueued_or_already_present": len(producer.enqueue_drafts(drafts, now_ms=now_ms))}
 
 
 def _store_lines(
-    stream: IO[bytes],
-    store: str,
-    template: Template,
-    *,
-    what: str,
-    check: Callable[[str], None],
-    on_stored: Callable[[NewJob, bool], None],
-    now_ms: int | None,
-) -> tuple[dict[str, int], str]:
-    """Store request after request. The first one is read and checked before the store is opened."""
-    if not capabilities_of(store).has_line_enqueue:
-        raise Unsupported(
-            f"{store}: JSON Lines need an SQL ledger (--store jobs.db, or postgresql://…); a folder takes a JSON array"
-        )
-    batches = requests(stream, what=what, check=check)
+    stream: IO[bytes], producer: Producer, template: Template, *, what: str, now_ms: int | None
+) -> dict[str, int]:
+    """Store request after request. The first one is read and checked before the ledger is opened."""
+    batches = requests(stream, what=what, check=lambda text: producer.check_text(template.effect, text))
     first = next(batches, None)
     if first is None:
         raise InvalidInput(f"{what}: holds no records")
-    check_request(
-        template.jobs([line.input for line in first.lines], wall_ms() if now_ms is None else now_ms)
-    )
+    producer.check((template.draft(line.input) for line in first.lines), now_ms=now_ms)
     size = size_of(stream)
-    with progress("enqueueing", total=size) as report_progress, open_ledger(store) as ledger:
+    with progress("enqueueing", total=size) as report_progress:
         done = enqueue_lines(
-            ledger,
+            producer,
             chain([first], batches),
             template,
             what=what,
             now_ms=now_ms,
-            on_stored=on_stored,
             report=lambda count: report_progress(
                 count if size is None else stream.tell(), f"{count:,} records"
             ),
         )
-        counts = {
-            "enqueued_or_already_present": done.records,
-            "enqueued": done.new,
-            "already_present": done.records - done.new,
-        }
-        return counts, ledger.location
+    return {
+        "enqueued_or_already_present": done.records,
+        "enqueued": done.new,
+        "already_present": done.records - done.new,
+    }

@@ -15,12 +15,8 @@ from ...errors import (
 )
 from ...ledgers.protocol import Ledger
 from ...model.documents import MAX_DOCUMENT_BYTES, parse
-from ...model.inputs import (
-    Input,
-    NewJob,
-    check_request,
-    parse_record,
-)
+from ...model.inputs import Input, parse_record
+from ...producer import Producer
 from .formats import named_format
 from .template import Template
 
@@ -82,16 +78,15 @@ def requests(stream: IO[bytes], *, what: str, check: Callable[[str], None]) -> I
 
 
 def enqueue_lines(
-    ledger: Ledger,
+    producer: Producer,
     batches: Iterator[Request],
     template: Template,
     *,
     what: str,
     now_ms: int | None,
-    on_stored: Callable[[NewJob, bool], None],
     report: Callable[[int], None],
 ) -> Stored:
-    """Store every request. ``on_stored`` is called with each job and whether it is new.
+    """Store every request.
 
     Raises:
         FencepostError: a line cannot be stored; the message names it, and says what was stored before.
@@ -99,14 +94,10 @@ def enqueue_lines(
     count = new = 0
     try:
         for lines, records in batches:
-            clock_ms = ledger.now_ms() if now_ms is None else now_ms
-            jobs = check_request(template.jobs((line.input for line in lines), clock_ms))
             try:
-                answers = ledger.enqueue(jobs, now_ms=now_ms)
+                answers = producer.store((template.draft(line.input) for line in lines), now_ms=now_ms)
             except IdentityConflict as error:
-                raise _located(ledger, lines, template.effect, what, error) from error
-            for job, answer in zip(jobs, answers, strict=True):
-                on_stored(job, answer.created)
+                raise _located(producer.ledger, lines, template.effect, what, error) from error
             count += records
             new += sum(answer.created for answer in answers)
             report(count)

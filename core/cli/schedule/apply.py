@@ -11,11 +11,12 @@ from ...config import Config, load
 from ...errors import InvalidInput
 from ...ledgers.open import open_ledger
 from ...model.clock import logical, wall_ms
+from ...model.policy import with_defaults
 from ...model.records import Applied, Schedule
-from ..enqueue.template import stamps_for
+from ...stores import store_name
 from ..ui import options
-from ..ui.output import documents_only, print_document, wants_json
-from ..ui.store import actor_or_user, store_name
+from ..ui.output import documents_only, print_document, wants_json, warn
+from ..ui.store import actor_or_user
 
 
 def apply(
@@ -44,7 +45,7 @@ def apply(
     Example: fencepost schedule apply --dry-run --store jobs.db
     """
     # Only the commands that store texts need plugins, and pluggy is slow to load.
-    from ..composition import Effects
+    from ...composition import Effects
 
     configured = load(config)
     if configured.path is None:
@@ -56,7 +57,9 @@ def apply(
     wanted = sorted({schedule.effect for schedule in schedules})
     with (
         documents_only(),
-        Effects(configured, settings=set_, modules=plugin, blocked=no_plugin, wanted=wanted) as effects,
+        Effects(
+            configured, warn=warn, settings=set_, modules=plugin, blocked=no_plugin, wanted=wanted
+        ) as effects,
     ):
         checks = {effect: effects.text_check(effect) for effect in wanted}
         for schedule in schedules:
@@ -72,7 +75,7 @@ def apply(
 
 def _schedules(configured: Config) -> list[Schedule]:
     return [
-        replace(schedule, stamps=stamps_for(configured, schedule.queue, schedule.stamps))
+        replace(schedule, stamps=with_defaults(schedule.stamps, configured.stamps_of(schedule.queue)))
         for schedule in configured.schedules.values()
     ]
 

@@ -13,15 +13,16 @@ from ...ledgers.protocol import Ledger
 from ...model.clock import logical, wall_ms
 from ...model.inputs import MAX_TEXT_BYTES, check_schedule_name
 from ...model.job import DEFAULT_EFFECT, DEFAULT_QUEUE, Stamps
+from ...model.policy import with_defaults
 from ...model.records import Fire, Schedule
 from ...model.schedules import MISSED, OVERLAP, check_schedule
 from ...model.timetable import spec_of
 from ...model.zones import UTC
-from ..enqueue.template import stamps_for
+from ...stores import store_name
 from ..ui import options
 from ..ui.files import open_input
-from ..ui.output import documents_only, print_document, wants_json
-from ..ui.store import actor_or_user, instant, open_existing, store_name
+from ..ui.output import documents_only, print_document, wants_json, warn
+from ..ui.store import actor_or_user, instant, open_existing
 from .apply import apply
 from .output import document, report_fires, report_next
 from .preview import preview
@@ -100,7 +101,7 @@ def add(
     Example: fencepost schedule add morning --every '0 9 * * mon-fri' --zone Europe/Berlin --text sales
     """
     # Only this command needs plugins, and pluggy is slow to load.
-    from ..composition import Effects
+    from ...composition import Effects
 
     configured = load(config)
     schedule = check_schedule(
@@ -112,10 +113,9 @@ def add(
             effect=effect,
             priority=priority,
             expires_s=expires_in,
-            stamps=stamps_for(
-                configured,
-                queue,
+            stamps=with_defaults(
                 Stamps(visibility_timeout, max_attempts, backoff_base, dead_letter_retention),
+                configured.stamps_of(queue),
             ),
             zone=zone,
             missed=missed,
@@ -125,7 +125,9 @@ def add(
     store = store_name(store, configured)
     with (
         documents_only(),
-        Effects(configured, settings=set_, modules=plugin, blocked=no_plugin, wanted=[effect]) as effects,
+        Effects(
+            configured, warn=warn, settings=set_, modules=plugin, blocked=no_plugin, wanted=[effect]
+        ) as effects,
     ):
         effects.text_check(effect)(schedule.text)
     logical_ms = options.logical_or_none(now_ms)

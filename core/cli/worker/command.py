@@ -9,6 +9,7 @@ from typing import Annotated, Optional, TextIO
 
 import typer
 
+from ...composition import Effects
 from ...config import load
 from ...errors import InvalidInput
 from ...ledgers.crash import EXIT_CODE
@@ -20,12 +21,11 @@ from ...model.durations import words
 from ...model.job import QUEUED, Job
 from ...model.policy import DEFAULT_LEASE_MS, DEFAULT_MAX_ATTEMPTS
 from ...model.query import JobQuery
+from ...stores import store_name
 from ...worker.options import DEFAULT_GRACE_S, MAX_DELAY_MS, WorkerOptions
 from ...worker.settle import CrashHook
-from ..composition import Effects
 from ..ui import options
 from ..ui.output import documents_only, print_document, warn
-from ..ui.store import store_name
 from .process import default_claimant, run_worker
 
 
@@ -177,7 +177,9 @@ def worker(
     clock = wall_ms if logical_ms is None else logical(logical_ms)
     with (
         documents_only() as out,
-        Effects(configured, settings=set_, modules=plugin, blocked=no_plugin, wanted=effect) as effects,
+        Effects(
+            configured, warn=warn, settings=set_, modules=plugin, blocked=no_plugin, wanted=effect
+        ) as effects,
     ):
         chosen = {name: effects.choose(name) for name in effect} if effect else effects.choose_all()
         with open_ledger(store, clock=clock) as ledger:

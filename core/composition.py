@@ -1,4 +1,4 @@
-"""The effects of one command: plugins, with the settings that the configuration and the options give."""
+"""Effects with their settings: what the configuration, the environment and the options give to installed plugins."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
 
-from ...plugins import settings as plugin_settings
-from ...plugins.manager import Plugins
-from ...plugins.settings import NotConfigured
-from ..config import Config
-from ..errors import EffectNotFound, PluginError
-from ..model.effect import Effect
-from .ui.output import warn
+from ..plugins import settings as plugin_settings
+from ..plugins.manager import Plugins
+from ..plugins.settings import NotConfigured
+from .config import Config
+from .errors import EffectNotFound, PluginError
+from .model.effect import Effect
 
 
 class Effects:
-    """The plugins of one command, and the effects chosen from them with the settings that the user gave.
+    """The plugins of one command or program, and the effects chosen from them with the settings that the user gave.
 
     While it is open, no log line shows a secret. At its end the effects are closed.
     """
@@ -26,13 +25,18 @@ class Effects:
         self,
         config: Config,
         *,
-        settings: Sequence[str] | None,
-        modules: Sequence[str] | None,
-        blocked: Sequence[str] | None,
+        warn: Callable[[str], None],
+        settings: Sequence[str] | None = None,
+        modules: Sequence[str] | None = None,
+        blocked: Sequence[str] | None = None,
         wanted: Sequence[str] | None = None,
         tolerant: bool = False,
     ) -> None:
-        """``tolerant``: settings for effects that are not installed here are passed over in silence."""
+        """Load the plugins. ``warn`` is told what a person should know.
+
+        ``tolerant``: settings for effects that are not installed here are passed over in silence.
+        """
+        self._warn = warn
         only = wanted[0] if wanted and len(wanted) == 1 else None
         self.plugins: Plugins = Plugins.load(blocked=tuple(blocked or ()), modules=tuple(modules or ()))
         origin = str(config.path) if config.path else ""
@@ -44,7 +48,7 @@ class Effects:
             if not tolerant and not self.plugins.has(
                 name
             ):  # the file may be shared with machines that have it
-                warn(f"{origin} [effects.{name}]: no effect of that name is installed here")
+                self._warn(f"{origin} [effects.{name}]: no effect of that name is installed here")
         self._while_open = ExitStack()
         self._settings = plugin_settings.merged(in_file, in_options)
 
@@ -67,9 +71,9 @@ class Effects:
         try:
             return self.choose(name).validate
         except EffectNotFound:
-            warn(f"no effect {name!r} is installed here; the jobs wait for a worker that has it")
+            self._warn(f"no effect {name!r} is installed here; the jobs wait for a worker that has it")
         except PluginError as error:
-            warn(f"the texts are not checked by the effect {name!r}: {error}")
+            self._warn(f"the texts are not checked by the effect {name!r}: {error}")
         return lambda text: None
 
     def lacks_settings(self, name: str) -> str | None:
@@ -93,5 +97,5 @@ class Effects:
                 if name in self._settings:
                     raise
                 if not isinstance(error, NotConfigured) or not self.plugins.ships(name):
-                    warn(f"the effect {name!r} is left out: {error}")
+                    self._warn(f"the effect {name!r} is left out: {error}")
         return chosen
