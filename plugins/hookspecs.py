@@ -63,7 +63,8 @@ def effect_configure(settings: Mapping[str, Any], info: EffectInfo) -> None:
 def effect_validate(text: str, info: EffectInfo) -> None:
     """Refuse a text that the effect could never apply.
 
-    Called: at enqueue, once for each record, before anything is stored. It must not change anything.
+    Called: by the command ``enqueue`` and by a ``Producer``, once for each record, before anything is stored; by
+        ``schedule add``, once. It must not change anything.
     Thread: the caller's of the enqueue.
     Raising: ``InvalidInput`` or ``ValueError`` refuses the whole request, with the message; anything else is a
         fault of the plugin and refuses it too.
@@ -142,8 +143,9 @@ def effect_close() -> None:
 def job_enqueued(job: NewJob, created: bool) -> None:
     """A record was stored; ``created`` is False if the same job was there already.
 
-    Called: by the command ``enqueue``, once for each record, after the commit that stored the request. Programs
-        that enqueue by themselves, and schedules, are not observed.
+    Called: by the command ``enqueue`` and by a ``Producer``, once for each record, after the commit that stored the
+        request; in a transaction of the caller's own, before its commit. The ledger's own verb ``enqueue``, and
+        schedules, are not observed.
     Thread: the caller's of the enqueue.
     Raising: logged and passed over.
     Wrappers: no.
