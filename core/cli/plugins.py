@@ -15,7 +15,7 @@ from ...plugins import API_VERSION, listing, settings
 from ...plugins.manager import Plugins
 from ..config import Config, load
 from ..errors import InvalidInput, PluginError
-from .ui import options
+from .ui import complete, options
 from .ui.output import documents_only, print_document, wants_json
 
 if TYPE_CHECKING:
@@ -92,7 +92,9 @@ def doctor(
 
 @app.command()
 def check(
-    effect: Annotated[str, typer.Argument(metavar="NAME", help="The effect.")],
+    effect: Annotated[
+        str, typer.Argument(metavar="NAME", autocompletion=complete.effects, help="The effect.")
+    ],
     observed: Annotated[
         Optional[str],  # noqa: UP045 - typer reads the annotation
         typer.Option(

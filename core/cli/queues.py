@@ -9,7 +9,7 @@ import typer
 from ..errors import InvalidInput
 from ..model.inputs import check_name
 from ..model.queue_counts import QueueCounts, per_minute, with_paused
-from .ui import options
+from .ui import complete, options
 from .ui.output import print_document, wants_json, warn
 from .ui.store import actor_or_user, instant, open_existing
 
@@ -21,7 +21,7 @@ app = typer.Typer(
     invoke_without_command=True,
 )
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The queue.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", autocompletion=complete.queues, help="The queue.")]
 
 
 @app.callback()

@@ -7,14 +7,16 @@ from typing import Annotated
 import typer
 
 from ..model.inputs import check_name
-from .ui import options
+from .ui import complete, options
 from .ui.output import print_document, wants_json
 from .ui.store import open_existing
 
 
 def sweep(
     store: options.Store = None,
-    queue: Annotated[str | None, typer.Option(metavar="NAME", help="Only this queue.")] = None,
+    queue: Annotated[
+        str | None, typer.Option(metavar="NAME", autocompletion=complete.queues, help="Only this queue.")
+    ] = None,
     as_json: options.Json = False,
     now_ms: options.NowMs = -1,
     config: options.Config = None,

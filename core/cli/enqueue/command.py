@@ -18,7 +18,7 @@ from ...model.inputs import parse_request
 from ...model.job import DEFAULT_EFFECT, DEFAULT_QUEUE, Stamps
 from ...producer import Producer
 from ...stores import store_name
-from ..ui import options
+from ..ui import complete, options
 from ..ui.files import input_name, open_input, size_of
 from ..ui.output import documents_only, print_document, warn
 from ..ui.progress import progress
@@ -44,10 +44,18 @@ def enqueue(
     ] = False,
     store: options.Store = None,
     queue: Annotated[
-        str, typer.Option(metavar="NAME", help="The queue, which workers can choose to serve.")
+        str,
+        typer.Option(
+            metavar="NAME",
+            autocompletion=complete.queues,
+            help="The queue, which workers can choose to serve.",
+        ),
     ] = DEFAULT_QUEUE,
     effect: Annotated[
-        str, typer.Option(metavar="NAME", help="The plugin effect that does the work.")
+        str,
+        typer.Option(
+            metavar="NAME", autocompletion=complete.effects, help="The plugin effect that does the work."
+        ),
     ] = DEFAULT_EFFECT,
     priority: Annotated[int, typer.Option(metavar="N", help="Jobs with a larger number go first.")] = 0,
     run_at: Annotated[

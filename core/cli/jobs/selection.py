@@ -15,14 +15,20 @@ from ...model.inputs import check_name
 from ...model.job import DEAD, Job, State
 from ...model.query import JobQuery
 from ...model.records import Page
-from ..ui import options
+from ..ui import complete, options
 from ..ui.output import print_document, wants_json
 
 MAX_SHOWN: Final = 10_000
 CHUNK: Final = 1_000
 
-Queue = Annotated[str | None, typer.Option("--queue", metavar="NAME", help="Only of this queue.")]
-Effect = Annotated[str | None, typer.Option("--effect", metavar="NAME", help="Only of this effect.")]
+Queue = Annotated[
+    str | None,
+    typer.Option("--queue", metavar="NAME", autocompletion=complete.queues, help="Only of this queue."),
+]
+Effect = Annotated[
+    str | None,
+    typer.Option("--effect", metavar="NAME", autocompletion=complete.effects, help="Only of this effect."),
+]
 ErrorText = Annotated[
     str | None,
     typer.Option("--error", metavar="TEXT", help="Only where the last error contains this text."),

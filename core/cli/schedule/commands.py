@@ -19,7 +19,7 @@ from ...model.schedules import MISSED, OVERLAP, check_schedule
 from ...model.timetable import spec_of
 from ...model.zones import UTC
 from ...stores import store_name
-from ..ui import options
+from ..ui import complete, options
 from ..ui.files import open_input
 from ..ui.output import documents_only, print_document, wants_json, warn
 from ..ui.store import actor_or_user, instant, open_existing
@@ -34,7 +34,12 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The schedule: at most 50 of a-z, 0-9 and -.")]
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME", autocompletion=complete.schedules, help="The schedule: at most 50 of a-z, 0-9 and -."
+    ),
+]
 
 
 @app.command()
@@ -71,8 +76,12 @@ def add(
         ),
     ] = "allow",
     store: options.Store = None,
-    queue: Annotated[str, typer.Option(metavar="NAME", help="The queue of each job.")] = DEFAULT_QUEUE,
-    effect: Annotated[str, typer.Option(metavar="NAME", help="The effect of each job.")] = DEFAULT_EFFECT,
+    queue: Annotated[
+        str, typer.Option(metavar="NAME", autocompletion=complete.queues, help="The queue of each job.")
+    ] = DEFAULT_QUEUE,
+    effect: Annotated[
+        str, typer.Option(metavar="NAME", autocompletion=complete.effects, help="The effect of each job.")
+    ] = DEFAULT_EFFECT,
     priority: Annotated[int, typer.Option(metavar="N", help="Larger goes first.")] = 0,
     expires_in: Annotated[
         float | None,

@@ -8,6 +8,7 @@ import typer
 
 from ...errors import InvalidInput
 from ...model.durations import parse_span
+from . import complete
 
 
 def span_ms(text: str) -> int:
@@ -59,12 +60,20 @@ Set = Annotated[
 Plugin = Annotated[
     Optional[list[str]],  # noqa: UP045
     typer.Option(
-        "--plugin", metavar="MODULE", help="Also load this module or .py file as a plugin. Repeatable."
+        "--plugin",
+        metavar="MODULE",
+        autocompletion=complete.plugin_files,
+        help="Also load this module or .py file as a plugin. Repeatable.",
     ),
 ]
 NoPlugin = Annotated[
     Optional[list[str]],  # noqa: UP045
-    typer.Option("--no-plugin", metavar="NAME", help="Do not load this plugin or distribution. Repeatable."),
+    typer.Option(
+        "--no-plugin",
+        metavar="NAME",
+        autocompletion=complete.plugins,
+        help="Do not load this plugin or distribution. Repeatable.",
+    ),
 ]
 VisibilityTimeout = Annotated[
     Optional[float],  # noqa: UP045

@@ -24,7 +24,7 @@ from ...model.query import JobQuery
 from ...stores import store_name
 from ...worker.options import DEFAULT_GRACE_S, MAX_DELAY_MS, WorkerOptions
 from ...worker.settle import CrashHook
-from ..ui import options
+from ..ui import complete, options
 from ..ui.output import documents_only, print_document, warn
 from .process import default_claimant, run_worker
 
@@ -48,11 +48,19 @@ def worker(
     follow: Annotated[bool, typer.Option("--follow", help="Go on until stopped.")] = False,
     effect: Annotated[
         Optional[list[str]],  # noqa: UP045
-        typer.Option(metavar="NAME", help="Serve only this effect. Repeatable. [default: all installed]"),
+        typer.Option(
+            metavar="NAME",
+            autocompletion=complete.effects,
+            help="Serve only this effect. Repeatable. [default: all installed]",
+        ),
     ] = None,
     queue: Annotated[
         Optional[list[str]],  # noqa: UP045
-        typer.Option(metavar="NAME", help="Serve only this queue; several take turns. Repeatable."),
+        typer.Option(
+            metavar="NAME",
+            autocompletion=complete.queues,
+            help="Serve only this queue; several take turns. Repeatable.",
+        ),
     ] = None,
     max_jobs: Annotated[
         Optional[int],  # noqa: UP045
