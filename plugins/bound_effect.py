@@ -1,4 +1,4 @@
-"""One chosen effect: its hooks bound once, wrapped by the middleware, and kept apart from all other effects."""
+"""One effect that is in use: its hooks bound once, wrapped by the middleware, and kept apart from all other effects."""
 
 from __future__ import annotations
 
@@ -122,7 +122,8 @@ class BoundEffect:
         """
         answer = self._guarded(self._hooks.effect_reconcile, request=request)
         if isinstance(answer, Applied):
-            return Applied(self.redactor.value(answer.outcome)) if self._has_secrets else answer
+            self._check_shows_no_secret(answer.outcome)
+            return answer
         if isinstance(answer, Unknown):
             return Unknown(self.redactor.value(answer.reason)) if self._has_secrets else answer
         if isinstance(answer, NotApplied):
@@ -152,9 +153,20 @@ class BoundEffect:
         if isinstance(request, EffectRequest):
             request.log = self.redactor.log(request.log)
         try:
-            return self.redactor.value(call(**arguments, info=self.info))
+            answer = call(**arguments, info=self.info)
         except BaseException as error:
             cause = self.redactor.error(error)
             if cause is error:
                 raise
             raise cause from None
+        self._check_shows_no_secret(answer)
+        return answer
+
+    def _check_shows_no_secret(self, outcome: Any) -> None:
+        """Refuse an outcome that holds a secret: a receipt is for good, and must say what the effect said."""
+        where = self.redactor.where(outcome) if self._has_secrets else None
+        if where is not None:
+            raise PluginError(
+                f"the outcome of the effect {self.info.name!r} holds a secret setting, in {where!r}; receipts are "
+                "shown to everybody: return something else"
+            )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import logging
 import threading
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from typing import Any, Final
 from urllib.parse import quote, quote_plus
@@ -14,6 +15,8 @@ from ..core.model.texts import headline
 from .rules import is_fault
 
 HIDDEN: Final = "***"
+SHORTEST_SECRET: Final = 6
+"""Anything shorter would be found in texts that have nothing to do with it."""
 
 
 class Secret(str):
@@ -56,6 +59,22 @@ class Redactor:
         if isinstance(value, list | tuple):
             return [self.value(member) for member in value]
         return value
+
+    def where(self, value: Any, path: str = "") -> str | None:
+        """Where in a JSON value a secret is, such as ``answer.headers``; None if none is in it."""
+        if isinstance(value, str):
+            return path or "the value" if self.text(value) != value else None
+        if isinstance(value, Mapping):
+            for key, member in value.items():
+                here = f"{path}.{self.value(key)}" if path else str(self.value(key))
+                found = here if self.value(key) != key else self.where(member, here)
+                if found is not None:
+                    return found
+        if isinstance(value, list | tuple):
+            for place, member in enumerate(value):
+                if (found := self.where(member, f"{path}[{place}]")) is not None:
+                    return found
+        return None
 
     def error(self, error: BaseException) -> BaseException:
         """The same exception without any of the secrets, causes and notes included, where that is possible.
@@ -124,8 +143,22 @@ class Redactor:
         return _RedactingLog(log, self)
 
 
-def _forms(secret: str) -> list[str]:
-    """The secret as it stands in plain text, in JSON, in a ``repr`` and in a URL."""
+def _forms(secret: str) -> Iterator[str]:
+    """The secret as it is written in plain text, in JSON, in a ``repr``, in a URL and in base64; its lines, too."""
+    yield from _written(secret)
+    raw = secret.encode("utf-8", "surrogateescape")
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        yield encode(raw).decode()
+        yield from (part for part in _inside_base64(raw, encode) if len(part) >= SHORTEST_SECRET)
+    lines = secret.splitlines()
+    for line in map(str.strip, lines if len(lines) > 1 else []):
+        if len(line) >= SHORTEST_SECRET and not line.startswith(
+            "-----"
+        ):  # such a line says only what kind of key it is
+            yield from _written(line)
+
+
+def _written(secret: str) -> list[str]:
     return [
         secret,
         json.dumps(secret)[1:-1],
@@ -135,6 +168,17 @@ def _forms(secret: str) -> list[str]:
         quote(secret, errors="surrogateescape"),
         quote_plus(secret, errors="surrogateescape"),
     ]
+
+
+def _inside_base64(raw: bytes, encode: Callable[[bytes], bytes]) -> Iterator[str]:
+    """What the base64 of any longer text shows of the bytes in it, such as of a password after ``user:``.
+
+    It depends on how many bytes come before them, by 3; characters that neighbours have a part in are left out.
+    """
+    for before in range(3):
+        whole, rest = divmod(before + len(raw), 3)
+        first = (0, 2, 3)[before]
+        yield encode(bytes(before) + raw).decode()[first : whole * 4 + rest]
 
 
 class _RedactingLog(logging.LoggerAdapter[Any]):

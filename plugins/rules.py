@@ -1,7 +1,7 @@
 """The rules that a plugin keeps when it is loaded, each with an error that says what to write instead.
 
 Nothing is called here but ``effect_info``; what a plugin needs at run time is checked by ``settings.py`` and
-``chosen.py``.
+``bound_effect.py``.
 """
 
 from __future__ import annotations

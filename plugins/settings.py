@@ -15,7 +15,7 @@ from ..core.errors import InvalidInput, PluginError
 from ..core.model.documents import JSON
 from ..core.model.effect import EffectInfo, Setting
 from ..core.model.inputs import is_name
-from .redact import Secret
+from .redact import SHORTEST_SECRET, Secret
 from .rules import NAMESPACE
 
 OPTION: Final = "--set"
@@ -186,6 +186,11 @@ def _checked(key: str, setting: Setting, given: Given) -> Any:
     if type(value) is not kind:
         shown = "" if setting.secret else f", not {value!r:.80}"
         raise PluginError(f"{given.origin}: {key} must be {_KINDS.get(kind, kind.__name__)}{shown}")
+    if setting.secret and any(0 < len(part) < SHORTEST_SECRET for part in _strings(value)):
+        raise PluginError(
+            f"{given.origin}: {key} is a secret with fewer than {SHORTEST_SECRET} characters: hidden wherever it is "
+            "found, it would change texts that have nothing to do with it; use a longer one"
+        )
     if key == NAMESPACE and isinstance(value, str) and ("\0" in value or not value.strip()):
         raise PluginError(f"{given.origin}: namespace must be a text that is not empty, without NUL")
     return Secret(value) if setting.secret and isinstance(value, str) else value

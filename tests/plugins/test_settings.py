@@ -1,5 +1,6 @@
 """Settings: where they come from, and what is refused; secrets that nobody gets to see."""
 
+import base64
 import json
 import logging
 from urllib.parse import quote, urlencode
@@ -63,10 +64,10 @@ def test_defaults_fill_what_is_not_given():
 
 def test_the_option_wins_over_the_file_and_the_file_over_the_environment(tmp_path):
     path = tmp_path / "fencepost.toml"
-    path.write_text('[effects.post]\nurl = "file"\ntoken = "file"\n[queues.mail]\nmax_attempts = 5\n')
+    path.write_text('[effects.post]\nurl = "file"\ntoken = "in-the-file"\n[queues.mail]\nmax_attempts = 5\n')
     given = merged(from_file(path), from_options(["post.url=option"]))["post"]
     values = resolved(given, {"POST_TOKEN": "environment"})
-    assert (values["url"], str(values["token"])) == ("option", "file")
+    assert (values["url"], str(values["token"])) == ("option", "in-the-file")
     assert str(resolved({"url": "u"}, {"POST_TOKEN": "environment"})["token"]) == "environment"
     assert resolved({"url": "u"}, {"POST_TOKEN": ""})["token"] is None
 
@@ -210,7 +211,7 @@ LEAKY = """
                 raise ValueError(token)
             except ValueError:
                 request.log.exception("failed with %(token)s", {"token": token})
-        return {"sent": [token, {"with": f"Bearer {token}"}]}
+        return {"sent": [token, {"with": f"Bearer {token}"}]} if request.text == "go" else {}
     """
 
 
@@ -241,8 +242,56 @@ def leaky(load_source, monkeypatch):
     return plugins, plugins.choose("leaky")
 
 
-def test_a_secret_reaches_no_receipt(leaky):
-    assert leaky[1].apply(request("go")) == {"sent": ["***", {"with": "Bearer ***"}]}
+def test_an_outcome_that_holds_a_secret_fails_the_attempt_instead_of_being_altered(leaky):
+    with pytest.raises(
+        PluginError, match=r"'leaky' holds a secret setting, in 'sent\[0\]'; .* return something else"
+    ):
+        leaky[1].apply(request("go"))
+
+
+def test_what_the_receiver_stored_may_hold_no_secret_either(load_source, monkeypatch):
+    monkeypatch.setenv("LEAKY_TOKEN", SECRET)
+    source = LEAKY.replace('summary="s",', 'summary="s", delivery="probed",')
+    source += "\n    @hookimpl\n    def effect_reconcile(request): return Applied({'by': {'token': token}})\n"
+    effect = load_source(source).choose("leaky", {"namespace": "n"})
+    with pytest.raises(PluginError, match=r"holds a secret setting, in 'by\.token'"):
+        effect.reconcile(request("x"))
+
+
+def test_a_key_of_an_outcome_is_looked_at_too(leaky):
+    assert Redactor([SECRET]).where({"a": [1, {SECRET: 2}]}) == "a[1].***"
+    assert Redactor([SECRET]).where({"a": [1, None, "fine"]}) is None
+
+
+@pytest.mark.parametrize("secret", ["m", "short"])
+def test_a_secret_that_is_too_short_to_be_hidden_is_refused(secret):
+    with pytest.raises(
+        PluginError, match="environment POST_TOKEN: token is a secret with fewer than 6 characters"
+    ) as refused:
+        resolved({"url": "u"}, {"POST_TOKEN": secret})
+    assert repr(secret) not in str(refused.value)
+    info = EffectInfo(name="vault", summary="s", settings={"keys": Setting("k", default={}, secret=True)})
+    with pytest.raises(PluginError, match="keys is a secret with fewer than 6"):
+        resolve(info, {"keys": {"a": "long enough", "b": [secret]}}, {}, pure=True)
+
+
+PEM = "-----BEGIN KEY-----\nMIIEvQIBADANBgkq\nhkiG9w0BAQEFAASC\nBKcwggSj\n-----END KEY-----\n"
+
+
+@pytest.mark.parametrize("line", ["MIIEvQIBADANBgkq", "hkiG9w0BAQEFAASC", "BKcwggSj"])
+def test_each_line_of_a_secret_of_several_lines_is_hidden(line):
+    assert Redactor([PEM]).text(f"bad line {line!r}") == "bad line '***'"
+
+
+@pytest.mark.parametrize("user", ["", "a", "ab", "abc", "someone"])
+@pytest.mark.parametrize("secret", ["hunter2-hunter2", "pass?>wörd~", PEM])
+def test_the_base64_of_a_secret_is_hidden_alone_and_in_a_longer_text(user, secret):
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        whole = encode(f"{user}:{secret}:x".encode()).decode()
+        hidden = Redactor([secret]).text(f"Basic {whole}")
+        assert "***" in hidden
+        assert len(hidden) - len("Basic ***") <= len(whole) - len(secret.encode()) * 4 // 3 + 4
+        assert Redactor([secret]).text(encode(secret.encode()).decode()) == "***"
 
 
 def test_a_secret_reaches_no_error_nor_any_of_its_causes(leaky):
