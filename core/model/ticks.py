@@ -12,17 +12,20 @@ from .inputs import NewJob
 from .records import Fire, Schedule
 from .schedules import check_schedule, fired_job, missed_of
 from .timetable import LATE_MS, Every, Timetable, boundaries, timetable, tz_version_of
+from .zones import version
 
 Known: TypeAlias = Mapping[str, bool]
 """The ids that are bound already; True of those whose job is unfinished: queued, running or held."""
 
 
 class Due(NamedTuple):
-    """A schedule that a tick has to do with."""
+    """A schedule that a tick has to do with, and where it goes on."""
 
     schedule: Schedule
-    """As it is stored after the tick, but for what was fired last."""
     boundaries: list[int]
+    next_ms: int | None
+    since_ms: int | None
+    tz_version: str | None
     error: str | None = None
     """Why it cannot fire; it then stays as it is."""
     notice: str | None = None
@@ -44,47 +47,54 @@ def tick(schedules: Iterable[Schedule], now_ms: int, known: Callable[[list[str]]
 
     ``known`` is asked once, about all ids that matter.
     """
-    dues = [(schedule, due(schedule, now_ms)) for schedule in schedules if not schedule.paused]
-    asked = [id for _, one in dues for id in _ids(one)]
+    dues = [due(schedule, now_ms) for schedule in schedules if concerns(schedule, now_ms)]
+    asked = [id for one in dues for id in _ids(one)]
     bound = known(asked) if asked else {}
     ticked = Ticked([], [], [], [])
-    for before, one in dues:
+    for one in dues:
+        before = one.schedule
         if one.error is not None:
             ticked.fires.append(Fire(before.name, "", before.next_ms or 0, created=False, error=one.error))
             continue
-        last_id = _fire(one, bound, ticked)
-        after = replace(one.schedule, last_id=last_id)
-        if _notes(after) != _notes(before):
-            ticked.advanced.append(after)
+        notes = one.next_ms, one.since_ms, one.tz_version, _fire(one, bound, ticked)
+        if notes != (before.next_ms, before.since_ms, before.tz_version, before.last_id):
+            ticked.advanced.append(_noted(before, *notes))
         if one.notice is not None:
             ticked.notices.append(one.notice)
     return ticked
 
 
+def concerns(schedule: Schedule, now_ms: int) -> bool:
+    """Whether a tick looks at the schedule: it is due, or its next boundary can be wrong. SQL asks the same."""
+    if schedule.paused:
+        return False
+    older = schedule.tz_version is not None and schedule.tz_version < version()
+    return (schedule.next_ms or 0) <= now_ms or (schedule.since_ms or 0) > now_ms or older
+
+
 def due(schedule: Schedule, now_ms: int) -> Due:
     """Which boundaries have passed, and where the schedule goes on."""
+    next_ms, since_ms = schedule.next_ms or 0, schedule.since_ms
     fault = fault_of(schedule)
     if fault is not None:
-        return Due(schedule, [], error=fault)
-    next_ms = schedule.next_ms or 0
+        return Due(schedule, [], schedule.next_ms, since_ms, schedule.tz_version, error=fault)
     table = timetable(schedule.every, schedule.zone, next_ms)
-    sooner_ms = _next_again(schedule, table, now_ms)
-    notice = None
+    sooner_ms, notice = _next_again(schedule, table, now_ms), None
     if sooner_ms != next_ms:
-        if (schedule.since_ms or 0) > now_ms:
+        if (since_ms or 0) > now_ms:
             notice = (
                 f"the schedule {schedule.name!r} was registered or fired when the clock was ahead: its next time was "
                 f"{next_ms} and is now {sooner_ms} (milliseconds)"
             )
-        schedule = replace(schedule, next_ms=sooner_ms, since_ms=min(schedule.since_ms or 0, now_ms))
-    schedule = replace(schedule, tz_version=tz_version_of(table))
+        since_ms = min(since_ms or 0, now_ms)
+    tz_version = tz_version_of(table)
     if sooner_ms > now_ms:
-        return Due(schedule, [], notice=notice)
+        return Due(schedule, [], sooner_ms, since_ms, tz_version, notice=notice)
     fired = boundaries(table, sooner_ms, now_ms, missed_of(schedule))
     following_ms = table.after(now_ms)
     # Where the calendar has ended there is no next boundary: the schedule then never fires again.
-    schedule = replace(schedule, next_ms=MAX_INT if following_ms is None else following_ms, since_ms=now_ms)
-    return Due(schedule, fired, notice=notice)
+    next_ms = MAX_INT if following_ms is None else following_ms
+    return Due(schedule, fired, next_ms, now_ms, tz_version, notice=notice)
 
 
 def fault_of(schedule: Schedule) -> str | None:
@@ -117,10 +127,16 @@ def run_now(schedule: Schedule, now_ms: int, known: Callable[[list[str]], Known]
     fault = fault_of(schedule)
     if fault is not None:
         return Ticked([Fire(schedule.name, "", now_ms, created=False, error=fault)], [], [], [])
-    one = Due(schedule, [now_ms])
+    one = Due(schedule, [now_ms], schedule.next_ms, schedule.since_ms, schedule.tz_version)
     ticked = Ticked([], [], [], [])
     last_id = _fire(one, known(_ids(one)), ticked)
     return ticked._replace(advanced=[replace(schedule, last_id=last_id)])
+
+
+def _noted(
+    schedule: Schedule, next_ms: int | None, since_ms: int | None, tz_version: str | None, last_id: str | None
+) -> Schedule:
+    return replace(schedule, next_ms=next_ms, since_ms=since_ms, tz_version=tz_version, last_id=last_id)
 
 
 def _next_again(schedule: Schedule, table: Timetable, now_ms: int) -> int:
@@ -167,7 +183,3 @@ def _fire(due: Due, known: Known, ticked: Ticked) -> str | None:
             ticked.fires.append(Fire(schedule.name, job.id, boundary_ms, created=True))
             last_id, unfinished = job.id, True
     return last_id
-
-
-def _notes(schedule: Schedule) -> tuple[object, ...]:
-    return schedule.next_ms, schedule.since_ms, schedule.tz_version, schedule.last_id

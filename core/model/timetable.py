@@ -119,6 +119,9 @@ def boundaries(table: Timetable, next_ms: int, now_ms: int, missed: str) -> list
 def _latest(table: Timetable, next_ms: int, now_ms: int) -> int:
     """The last boundary up to now, found by halving: years of minutes may have passed."""
     latest_ms, beyond_ms = next_ms, now_ms
+    second_ms = table.after(next_ms)
+    if second_ms is None or second_ms > now_ms:  # nearly always
+        return next_ms
     while latest_ms < beyond_ms:
         middle_ms = (latest_ms + beyond_ms) // 2
         found_ms = table.after(middle_ms)
