@@ -11,6 +11,7 @@ from ..errors import LedgerError
 from ..ledgers.closing import Closing
 from ..ledgers.inspection import Entry, Finding, Inspection
 from .checks import Count, Examination, latest_move_ms
+from .schedules import ScheduleExamination
 
 SAMPLE: Final = 1_000
 """How many of the latest receipts are compared with their inputs where not all are asked for."""
@@ -44,21 +45,31 @@ def examine(
     found: list[Finding] = []
     try:
         found += inspection.findings()
-        found += _closing_findings(inspection.closing())
+        closing = inspection.closing()
+        found += _closing_findings(closing)
         examination = Examination(
             now_ms=now_ms, paused=inspection.paused(), count=count, lacks_settings=lacks_settings
         )
-        verified = _look(inspection, examination, verify=verify, progress=progress)
+        # Of a ledger that was sealed they go on elsewhere.
+        schedules = inspection.schedules() if closing.sealed_for is None else []
+        planned = ScheduleExamination(schedules, now_ms=now_ms)
+        verified = _look(inspection, examination, planned, verify=verify, progress=progress)
     except LedgerError as error:
         # Nothing can be said of the jobs of a ledger that cannot be read.
         found.append(Finding("unreadable-ledger", str(error), "restore it from a back-up, or mend the cause"))
         return Report(found, 0, 0, 0)
     found += examination.findings()
+    found += planned.findings()
     return Report(found, examination.entries, examination.receipts, verified)
 
 
 def _look(
-    inspection: Inspection, examination: Examination, *, verify: bool, progress: Callable[[int, str], None]
+    inspection: Inspection,
+    examination: Examination,
+    planned: ScheduleExamination,
+    *,
+    verify: bool,
+    progress: Callable[[int, str], None],
 ) -> int:
     """Look at every entry, and compare receipts with their inputs: how many."""
     latest: list[tuple[int, int, str]] = []
@@ -66,6 +77,7 @@ def _look(
     verified = 0
     for number, entry in enumerate(inspection.entries(), 1):
         examination.look(entry)
+        planned.look(entry)
         if entry.has_receipt and entry.has_input:
             if not verify:
                 _keep_latest(latest, entry, number)

@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol, Self
 from ..model.inputs import Input
 from ..model.job import Job
 from ..model.receipts import Receipt
+from ..model.records import Schedule
 from .closing import Closing
 
 
@@ -77,6 +78,9 @@ class Inspection(Protocol):
 
     def paused(self) -> list[str]:
         """The queues that are paused."""
+
+    def schedules(self) -> list[Schedule]:
+        """The schedules as they are stored, those that cannot fire included."""
 
     def closing(self) -> Closing:
         """What closes the ledger, if anything does."""

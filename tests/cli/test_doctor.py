@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from fencepost.core import Schedule
 
 from tests.cli.diagnosis import Doctor, picture
 from tests.cli.inprocess import Program, refused
@@ -103,6 +104,50 @@ def test_a_pause_that_keeps_jobs_waiting_is_found(program: Program, doctor: Doct
     (finding,) = doctor.report()["findings"]
     assert (finding["check"], finding["ids"]) == ("paused", ["a"])
     assert "queues resume mail" in finding["remedy"]
+
+
+BEAT = ("--every", "1m", "--text", "x")
+
+
+@pytest.mark.usefixtures("scheduling")
+def test_a_schedule_that_waits_for_a_held_job_is_found(program: Program, doctor: Doctor) -> None:
+    program("schedule", "add", "beat", *BEAT, "--overlap", "skip", "--now-ms", "0")
+    program("schedule", "run", "--now-ms", "60000")
+    program.hold("beat-60000", now_ms=60_000)
+    held, waits = doctor.report(now_ms="60001")["findings"]
+    assert held["check"] == "held"
+    assert (waits["check"], waits["ids"]) == ("schedule-waits-for-held", ["beat"])
+    assert "jobs resolve" in waits["remedy"]
+
+
+@pytest.mark.usefixtures("scheduling")
+def test_a_schedule_that_nobody_fires_is_found_unless_it_is_paused(program: Program, doctor: Doctor) -> None:
+    program("schedule", "add", "beat", *BEAT, "--now-ms", "0")
+    assert doctor.checks(now_ms="360000") == []
+    assert doctor.checks(now_ms="360001") == ["schedule-late"]
+    program("schedule", "pause", "beat", "--now-ms", "360001")
+    assert doctor.checks(now_ms="360001") == []
+
+
+@pytest.mark.usefixtures("scheduling")
+def test_a_schedule_from_a_clock_that_was_ahead_is_found_until_a_tick_sets_it_right(
+    program: Program, doctor: Doctor
+) -> None:
+    program("schedule", "add", "beat", *BEAT, "--now-ms", str(30 * 86_400_000))
+    assert doctor.checks(now_ms="1000") == ["schedule-ahead"]
+    assert program("schedule", "run", "--now-ms", "1000")["fired"] == []
+    assert doctor.checks(now_ms="1000") == []
+
+
+@pytest.mark.usefixtures("scheduling")
+def test_a_schedule_of_a_newer_tz_database_is_found(program: Program, doctor: Doctor) -> None:
+    with program.ledger(now_ms=0) as ledger:
+        ledger.begin_copy("elsewhere")
+        newer = Schedule("daily", "@daily", "x", next_ms=1, zone="Europe/Berlin", tz_version="9999z")
+        ledger.end_copy("elsewhere", schedules=[newer])
+    (finding,) = doctor.report(now_ms="5")["findings"]
+    assert (finding["check"], finding["ids"]) == ("schedule-cannot-fire", ["daily"])
+    assert "upgrade the package tzdata" in finding["problem"]
 
 
 def test_a_sealed_ledger_is_said_to_be_sealed(busy: Program, doctor: Doctor) -> None:

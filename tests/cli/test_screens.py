@@ -59,6 +59,14 @@ def _bad_morning(program: Program) -> None:
     program.enqueue(
         "an-id-may-be-as-long-as-sixty-four-characters-and-is-never-cut", now_ms=NOW_MS - 5_000, priority=5
     )
+    schedules = [
+        ("morning", "0 9 * * mon-fri", "--zone", "Europe/Berlin", "--text", "the orders of the night"),
+        ("heartbeat", "15m", "--text", "ping", "--overlap", "skip"),
+        ("books", "@monthly", "--zone", "America/New_York", "--text", "close the books", "--queue", "bills"),
+    ]
+    for name, every, *rest in schedules:
+        program("schedule", "add", name, "--every", every, *rest, "--now-ms", str(NOW_MS - 60_000))
+    program("schedule", "pause", "books", "--now-ms", str(NOW_MS - 50_000))
 
 
 def seen(store: str, columns: int, *arguments: str) -> str:
@@ -86,6 +94,8 @@ def seen(store: str, columns: int, *arguments: str) -> str:
         ("dead-list", ["dead", "list"]),
         ("queues", ["queues"]),
         ("doctor", ["doctor"]),
+        ("schedule-list", ["schedule", "list"]),
+        ("schedule-preview", ["schedule", "preview", "morning", "-n", "5"]),
     ],
 )
 def test_the_screen_is_the_one_that_is_kept(shop: str, name: str, arguments: list[str], columns: int) -> None:

@@ -16,10 +16,12 @@ from ...model.documents import parse
 from ...model.durations import words
 from ...model.inputs import Input
 from ...model.receipts import Receipt
+from ...model.records import Schedule
 from ..closing import Closing
 from ..inspection import Content, Entry, Finding
 from ..rows import JOB_COLUMNS, job_of
 from ..sql.findings import schema_finding
+from ..sql.schedules import schedule_of
 from ..statements import load
 from .address import parse_address
 from .errors import translate
@@ -124,6 +126,10 @@ class PostgresInspection:
     def paused(self) -> list[str]:
         """The queues that are paused."""
         return [queue for (queue,) in self._rows("paused")]
+
+    def schedules(self) -> list[Schedule]:
+        """One row each."""
+        return [schedule_of(row) for row in self._rows("schedules")]
 
     def closing(self) -> Closing:
         """A row of fencepost_meta."""

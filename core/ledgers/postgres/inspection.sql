@@ -51,6 +51,13 @@ LEFT JOIN {schema}.fencepost_effects AS receipt ON receipt.id = wanted.id
 -- name: paused
 SELECT queue FROM {schema}.fencepost_paused ORDER BY queue
 
+-- name: schedules
+SELECT
+    name, every, text, queue, effect, priority, expires_ms,
+    visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms,
+    next_ms, zone, missed, overlap, paused, owner, since_ms, tz_version, last_id
+FROM {schema}.fencepost_schedules ORDER BY name
+
 -- name: closing
 SELECT sealed_for, copying_from FROM {schema}.fencepost_meta
 

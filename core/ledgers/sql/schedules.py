@@ -93,12 +93,12 @@ def unregister(transaction: Transaction, name: str) -> bool:
 def find(transaction: Transaction, name: str) -> Schedule | None:
     """The schedule of that name."""
     row = transaction.row("schedule", (name,))
-    return None if row is None else _schedule(row)
+    return None if row is None else schedule_of(row)
 
 
 def schedules(transaction: Transaction) -> list[Schedule]:
     """All of them as they are stored, by name."""
-    return [_schedule(row) for row in transaction.rows("schedules")]
+    return [schedule_of(row) for row in transaction.rows("schedules")]
 
 
 def apply(
@@ -153,7 +153,7 @@ def resume_schedule(transaction: Transaction, name: str, now_ms: int) -> bool:
 def tick(transaction: Transaction, now_ms: int, enqueue: Enqueue) -> list[Fire]:
     """Fire what has passed, schedule by schedule; one that cannot fire is reported and harms no other."""
     rows = transaction.rows("due_schedules", {"now_ms": now_ms, "tz_version": version()})
-    ticked = ticks.tick(map(_schedule, rows), now_ms, lambda ids: _known(transaction, ids))
+    ticked = ticks.tick(map(schedule_of, rows), now_ms, lambda ids: _known(transaction, ids))
     return _store(transaction, ticked, enqueue)
 
 
@@ -198,7 +198,8 @@ def _notes(advanced: Iterable[Schedule]) -> str:
     )
 
 
-def _schedule(row: Row) -> Schedule:
+def schedule_of(row: Row) -> Schedule:
+    """The schedule of a row with all columns."""
     name, every, text, queue, effect, priority, expires_ms, *rest = row
     next_ms, zone, missed, overlap, is_paused, owner, since_ms, tz_version, last_id = rest[4:]
     return Schedule(

@@ -16,11 +16,13 @@ from ...model.clock import Clock, wall_ms
 from ...model.documents import parse
 from ...model.inputs import Input
 from ...model.receipts import Receipt
+from ...model.records import Schedule
 from ..closing import Closing
 from ..file_checks import mode_findings, name_findings, network_findings
 from ..inspection import Content, Entry, Finding
 from ..rows import JOB_COLUMNS, job_of
 from ..sql.findings import schema_finding
+from ..sql.schedules import schedule_of
 from ..statements import load
 from .errors import translate
 from .migrations import damaged_objects, migrations, schema_version
@@ -106,6 +108,11 @@ class SqliteInspection:
         """The queues that are paused."""
         with self._reading() as connection:
             return [queue for (queue,) in connection.execute(self._statements["paused"])]
+
+    def schedules(self) -> list[Schedule]:
+        """One row each."""
+        with self._reading() as connection:
+            return [schedule_of(row) for row in connection.execute(self._statements["schedules"])]
 
     def closing(self) -> Closing:
         """A row of fencepost_meta."""

@@ -50,5 +50,12 @@ LEFT JOIN fencepost_effects AS receipt ON receipt.id = wanted.value
 -- name: paused
 SELECT queue FROM fencepost_paused ORDER BY queue
 
+-- name: schedules
+SELECT
+    name, every, text, queue, effect, priority, expires_ms,
+    visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms,
+    next_ms, zone, missed, overlap, paused, owner, since_ms, tz_version, last_id
+FROM fencepost_schedules ORDER BY name
+
 -- name: closing
 SELECT sealed_for, copying_from FROM fencepost_meta
