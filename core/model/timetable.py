@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 from ..errors import InvalidInput, LimitExceeded
 from .checks import MAX_INT
 from .cron import Cron, next_boundary_ms, parse_cron
+from .durations import parse_span
 from .zones import UTC, check_zone, version
 
 EVERY: Final = "@every"
@@ -134,5 +135,20 @@ def _latest(table: Timetable, next_ms: int, now_ms: int) -> int:
 
 
 def spec_of(written: str) -> str:
-    """A spec as people write it: a bare span, such as ``15m``, is ``@every`` of it."""
-    return written if written.startswith("@") or len(written.split()) > 1 else f"{EVERY} {written}"
+    """Return the spec that a person means: a bare span, such as ``15m`` or ``1.5h``, is ``@every`` of it.
+
+    Raises:
+        InvalidInput: it is no span that a schedule can have; the message quotes it as it was written.
+    """
+    if written.startswith("@") or len(written.split()) > 1:
+        return written
+    try:
+        span_ms = parse_span(written, "every")
+    except InvalidInput as error:
+        raise InvalidInput(f"{error}; or five cron fields, or @daily and the like") from error
+    if span_ms % 1_000 or not span_ms:
+        raise InvalidInput(
+            f"every {written!r}: must be a whole number of seconds, 1 or more, for example 15m"
+        )
+    spec = f"{EVERY} {written}"
+    return spec if _EVERY.fullmatch(spec) else f"{EVERY} {span_ms // 1_000}s"

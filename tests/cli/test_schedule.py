@@ -76,8 +76,11 @@ def test_the_text_may_come_from_a_file_or_a_pipe(program: Program, tmp_path: Pat
     [
         (["add", "a", "--every", "10s"], "either --text or --text-file"),
         (["add", "a", "--every", "10s", "--text", "x", "--text-file", "y"], "either --text or --text-file"),
-        (["add", "a", "--every", "10", "--text", "x"], "for example '@every 15m'"),
-        (["add", "a", "--every", "0s", "--text", "x"], "@every"),
+        (["add", "a", "--every", "5x", "--text", "x"], "every '5x': must be a number and one unit"),
+        (["add", "a", "--every", "daily", "--text", "x"], "every 'daily': must be"),
+        (["add", "a", "--every", "0s", "--text", "x"], "every '0s': must be a whole number of seconds"),
+        (["add", "a", "--every", "1.5", "--text", "x"], "every '1.5': must be a whole number of seconds"),
+        (["add", "a", "--every", "@every 5x", "--text", "x"], "schedule '@every 5x'"),
         (["add", "A", "--every", "1s", "--text", "x"], "schedule name 'A'"),
         (["add", "a" * 51, "--every", "1s", "--text", "x"], "at most 50"),
         (["add", "a", "--every", "1s", "--text", "x", "--expires-in", "0"], "expires_s"),
@@ -117,3 +120,12 @@ def test_the_stamps_of_the_queue_come_from_the_configuration(program: Program, t
     arguments = ["schedule", "add", "a", "--every", "1s", "--text", "x", "--queue", "mail"]
     added = program(*arguments, "--config", str(config), "--now-ms", "0")
     assert added["schedule"]["stamps"]["max_attempts"] == 7
+
+
+@pytest.mark.parametrize(
+    ("typed", "stored"), [("1.5h", "@every 5400s"), ("90", "@every 90s"), ("15m", "@every 15m")]
+)
+@pytest.mark.usefixtures("scheduling")
+def test_every_is_a_span_as_in_other_options(program: Program, typed: str, stored: str) -> None:
+    added = program("schedule", "add", "a", "--every", typed, "--text", "x", "--now-ms", "0")["schedule"]
+    assert added["every"] == stored

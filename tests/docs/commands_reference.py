@@ -58,7 +58,7 @@ def render() -> str:
         "and of Python are `snake_case`. A stored job keeps the names of its row, `CamelCase`, wherever it is shown.",
         "",
         "A SPAN is a number and a unit: `250ms`, `90s`, `5m`, `1.5h`, `7d`; without a unit it is seconds, so `1.5` is",
-        "a second and a half. It is rounded up to milliseconds. This is the style of the command line.",
+        "a second and a half. It is rounded up to milliseconds. This is the style of options and of `every`.",
         "An option that ends in `-ms` takes a whole number of milliseconds. Documents, `fencepost.toml` and the Python",
         "API have numbers whose names end in the unit: `lease_until_ms`, `visibility_timeout_s`.",
         "",
