@@ -196,7 +196,7 @@ def test_what_was_applied_is_changed_in_the_file(program: Program, config: Path)
     [
         ("[schedules.a]\nevery = '1s'", "[schedules.a]: text must be given"),
         ("[schedules.a]\ntext = 'x'", "[schedules.a]: every must be given"),
-        ("[schedules.a]\nevery = 'soon'\ntext = 'x'", "[schedules.a]: schedule '@every soon'"),
+        ("[schedules.a]\nevery = 'soon'\ntext = 'x'", "[schedules.a]: every 'soon'"),
         ("[schedules.A]\nevery = '1s'\ntext = 'x'", "[schedules.A]: schedule name 'A'"),
         ("[schedules.a]\nevery = '1s'\ntext = 'x'\nzones = 'UTC'", "the key 'zones' is unknown"),
         ("[schedules.a]\nevery = '@daily'\ntext = 'x'\nzone = 5", "[schedules.a]: zone 5"),
