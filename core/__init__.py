@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .composition import load_effects
     from .errors import (
         EffectNotFound,
         FencepostError,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     )
     from .ledgers.open import open_ledger
     from .ledgers.protocol import Ledger
+    from .model.effect import Effect
     from .model.events import Event
     from .model.inputs import Input, NewJob
     from .model.job import ClaimRequest, Job, Stamps
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
 _HOMES = {
     name: module
     for module, names in {
+        "composition": ("load_effects",),
         "errors": (
             "EffectNotFound",
             "FencepostError",
@@ -87,6 +90,7 @@ _HOMES = {
         ),
         "ledgers.open": ("open_ledger",),
         "ledgers.protocol": ("Ledger",),
+        "model.effect": ("Effect",),
         "model.events": ("Event",),
         "model.inputs": ("Input", "NewJob"),
         "model.job": ("ClaimRequest", "Job", "Stamps"),
@@ -117,6 +121,7 @@ __all__ = [
     "AuditEntry",
     "Capabilities",
     "ClaimRequest",
+    "Effect",
     "EffectNotFound",
     "Enqueued",
     "Event",
@@ -159,6 +164,7 @@ __all__ = [
     "Unsupported",
     "Worker",
     "WorkerOptions",
+    "load_effects",
     "open_ledger",
     "open_producer",
 ]

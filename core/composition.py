@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from ..plugins import settings as plugin_settings
 from ..plugins.manager import Plugins
 from ..plugins.settings import NotConfigured
-from .config import Config
+from .config import Config, load
 from .errors import EffectNotFound, PluginError
+from .model.documents import JSON
 from .model.effect import Effect
+
+_log: Final = logging.getLogger("fencepost.effects")
 
 
 class Effects:
@@ -30,9 +34,12 @@ class Effects:
         modules: Sequence[str] | None = None,
         blocked: Sequence[str] | None = None,
         wanted: Sequence[str] | None = None,
+        given: Mapping[str, Mapping[str, JSON]] | None = None,
         tolerant: bool = False,
     ) -> None:
         """Load the plugins. ``warn`` is told what a person should know.
+
+        ``settings`` are options of the command line, ``given`` the values of a program, effect by effect.
 
         ``tolerant``: settings for effects that are not installed here are passed over in silence.
         """
@@ -42,7 +49,8 @@ class Effects:
         origin = str(config.path) if config.path else ""
         in_file = plugin_settings.from_table(config.effects, origin=origin)
         in_options = plugin_settings.from_options(settings or (), effect=only)
-        for name in in_options:
+        by_program = plugin_settings.from_table(dict(given or {}), origin="load_effects")
+        for name in (*in_options, *by_program):
             self.plugins.find(name)
         for name in in_file:
             if not tolerant and not self.plugins.has(
@@ -50,7 +58,7 @@ class Effects:
             ):  # the file may be shared with machines that have it
                 self._warn(f"{origin} [effects.{name}]: no effect of that name is installed here")
         self._while_open = ExitStack()
-        self._settings = plugin_settings.merged(in_file, in_options)
+        self._settings = plugin_settings.merged(in_file, by_program, in_options)
 
     def __enter__(self) -> Self:
         self._while_open.enter_context(self.plugins.redactor.cleaning_logs())
@@ -99,3 +107,27 @@ class Effects:
                 if not isinstance(error, NotConfigured) or not self.plugins.ships(name):
                     self._warn(f"the effect {name!r} is left out: {error}")
         return chosen
+
+
+@contextmanager
+def load_effects(
+    *names: str,
+    settings: Mapping[str, Mapping[str, JSON]] | None = None,
+    config: str | None = None,
+    plugins: Sequence[str] = (),
+) -> Iterator[dict[str, Effect]]:
+    """Load effects for a ``Worker``, by name, and close them at the end of the block.
+
+    Args:
+        names: the effects; unless given, every effect that is installed and has the settings that it requires.
+        settings: of each effect, by its name; they win over those of the configuration file.
+        config: the configuration file; else that of ``FENCEPOST_CONFIG``, else ``fencepost.toml`` in the working
+            folder, if it is there.
+        plugins: modules or files to load as plugins, beside those that are installed.
+
+    Raises:
+        EffectNotFound: no plugin has an effect of that name.
+        PluginError: a plugin cannot be loaded, or an effect lacks settings or has wrong ones.
+    """
+    with Effects(load(config), warn=_log.warning, modules=plugins, given=settings) as effects:
+        yield {name: effects.choose(name) for name in names} if names else effects.choose_all()

@@ -123,14 +123,15 @@ def _nothing_installed() -> bool:
 
 
 def modules(names: Sequence[str], *, folder: Path) -> list[Found]:
-    """What ``--plugin`` names: one that ships, a module, ``module:object``, or a file (looked up in ``folder``)."""
+    """What ``--plugin`` names: one that ships, a module, or a file in ``folder``; ``:object`` after it is one in it."""
     found = []
     for name in dict.fromkeys(names):
         if name in OPTIONAL:
             found.append(Found(name, _import(OPTIONAL[name]), SHIPPED))
-        elif name.endswith(".py") or "/" in name:
-            path = folder / name
-            found.append(Found(path.stem, _file(path)))
+        elif name.partition(":")[0].endswith(".py") or "/" in name:
+            file, _, attribute = name.partition(":")
+            path = folder / file
+            found.append(Found(path.stem, _object(_file(path), attribute)))
         else:
             found.append(Found(name, _module(name, folder)))
     return found
@@ -180,6 +181,18 @@ def _file(path: Path, *, name: str | None = None) -> Callable[[], object]:
     return load
 
 
+def _object(load: Callable[[], object], attribute: str) -> Callable[[], object]:
+    """Load a module, and take an object in it where one is named."""
+
+    def load_object() -> object:
+        plugin = load()
+        for part in attribute.split(".") if attribute else ():
+            plugin = getattr(plugin, part)
+        return plugin
+
+    return load_object
+
+
 def _module(name: str, folder: Path) -> Callable[[], object]:
     module_name, _, attribute = name.partition(":")
 
@@ -196,12 +209,9 @@ def _module(name: str, folder: Path) -> Callable[[], object]:
             known = False
         if not known and not local.is_file():
             raise PluginError(f"there is no module {module_name!r}, and no file {local}")
-        plugin = importlib.import_module(module_name) if known else _file(local, name=module_name)()
-        for part in attribute.split(".") if attribute else ():
-            plugin = getattr(plugin, part)
-        return plugin
+        return importlib.import_module(module_name) if known else _file(local, name=module_name)()
 
-    return load
+    return _object(load, attribute)
 
 
 def _normal(distribution: str) -> str:

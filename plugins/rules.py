@@ -12,6 +12,8 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
 from ..core.errors import PluginError
@@ -101,7 +103,10 @@ def read_hooks(plugin: object) -> Hooks:
         if hook not in implemented and hook not in wrapped and inspect.isroutine(unmarked):
             raise PluginError(f"{hook} is not marked as a hook: put @hookimpl above it")
     if not implemented and not wrapped:
-        raise PluginError("it implements no hook: put @hookimpl above the functions that are meant as hooks")
+        raise PluginError(
+            _hooks_elsewhere(plugin)
+            or "it implements no hook: put @hookimpl above the functions that are meant as hooks"
+        )
     if "effect_info" not in implemented:
         orphan = next((hook for hook in implemented if hook.startswith("effect_")), None)
         if orphan:
@@ -185,6 +190,23 @@ def _check_settings(info: EffectInfo, *, pure: bool) -> None:
             "the setting 'namespace' keeps the idempotency keys of two ledgers apart: a pure effect has none, "
             "and it can have no default"
         )
+
+
+def _hooks_elsewhere(plugin: object) -> str | None:
+    """What to name instead of a module whose hooks are the methods of an object or of a class in it."""
+    if not isinstance(plugin, ModuleType):
+        return None
+    called = Path(plugin.__file__).name if plugin.__file__ else plugin.__name__
+    for name, value in list(vars(plugin).items()):
+        if type(value).__module__ == plugin.__name__ and any(_marked(type(value))):
+            return f"it implements no hook itself, but its object {name} does: name {called}:{name}"
+    for name, value in list(vars(plugin).items()):
+        if inspect.isclass(value) and value.__module__ == plugin.__name__ and any(_marked(value)):
+            return (
+                f"it implements no hook itself, but its class {name} does: put plugin = {name}() below the class, and "
+                f"name {called}:plugin"
+            )
+    return None
 
 
 def _marked(plugin: object) -> Iterator[tuple[str, Callable[..., object], dict[str, Any]]]:

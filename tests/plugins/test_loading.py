@@ -148,6 +148,39 @@ def test_a_local_file_is_a_plugin_without_packaging(site, tmp_path):
         sys.modules.pop("mine", None)
 
 
+OBJECT = """
+class Mine:
+    @hookimpl
+    def effect_info(self):
+        return EffectInfo(name="mine", summary="s")
+
+    @hookimpl
+    def effect_outcome(self, text):
+        return {"by": "object"}
+"""
+
+
+def test_a_plugin_may_be_an_object_in_a_file(site, tmp_path):
+    site.module("fx", OBJECT + "\nplugin = Mine()\n")
+    for name in ("fx.py:plugin", "./fx.py:plugin", f"{site.folder}/fx.py:plugin"):
+        plugins = Plugins.load(modules=[name], entry_points=False, folder=site.folder)
+        assert plugins.choose("mine").outcome("x") == {"by": "object"}
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        (OBJECT + "\nplugin = Mine()\n", "its object plugin does: name fx.py:plugin"),
+        (OBJECT, r"its class Mine does: put plugin = Mine\(\) below the class, and name fx.py:plugin"),
+        ("plugin = 1", "it implements no hook: put @hookimpl above the functions"),
+    ],
+)
+def test_a_file_whose_hooks_are_on_an_object_says_what_to_name(site, source, says):
+    site.module("fx", source)
+    with pytest.raises(PluginError, match=says):
+        Plugins.load(modules=["fx.py"], entry_points=False, folder=site.folder)
+
+
 def test_a_local_file_that_fails_leaves_no_half_module_behind(tmp_path):
     (tmp_path / "half.py").write_text("x = 1\nraise RuntimeError('later')\n")
     with pytest.raises(PluginError, match="importing it failed: RuntimeError: later"):
