@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from ..errors import InvalidInput
-from ..model.checks import check_int, check_strings
+from ..model.checks import MAX_INT, check_int, check_strings
 from ..model.receipts import Settlement, check_settlements
 
 Connection = TypeVar("Connection")
@@ -24,8 +24,7 @@ def check_instant(value: int | None, what: str = "now_ms") -> None:
 
 def check_fence(value: int) -> None:
     """Refuse what is no whole number; one that never was a fence is refused by the move, as a value."""
-    if type(value) is not int:
-        raise InvalidInput(f"version must be a whole number, not {value!r:.40}")
+    check_int(value, "version", low=-MAX_INT)
 
 
 def check_connection(value: object, kind: type[Connection]) -> Connection:

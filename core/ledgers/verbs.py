@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from ..errors import InvalidInput
 from ..model import job as rules
-from ..model.checks import check_int, check_string
+from ..model.checks import MAX_SPAN_MS, check_int, check_string
 from ..model.documents import JSON
 from ..model.inputs import Input, NewJob, Request, check_name, check_request, check_schedule_name
 from ..model.job import ClaimRequest, Decision, Job
@@ -84,7 +84,7 @@ class LedgerVerbs(ABC):
 
     def heartbeat(self, id: str, version: int, *, extend_ms: int = 0, now_ms: int | None = None) -> bool:
         check_fence(version)
-        check_int(extend_ms, "extend_ms")
+        check_int(extend_ms, "extend_ms", high=MAX_SPAN_MS)
         check_instant(now_ms)
         return self._move(
             id, lambda job, now_ms: rules.heartbeat(job, version, now_ms=now_ms, extend_ms=extend_ms), now_ms

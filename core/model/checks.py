@@ -10,6 +10,9 @@ from ..errors import InvalidInput
 MAX_INT: Final = 2**53 - 1
 """The largest instant, span or count: exact in every JSON reader, and sums of two fit 64 bits."""
 
+MAX_SPAN_MS: Final = 100 * 365 * 86_400_000
+"""The longest span, 100 years: clocks, time-outs of the system and JSON carry it, and an instant that it leads to."""
+
 
 def check_int(value: object, what: str, *, low: int = 0, high: int = MAX_INT) -> int:
     """Return ``value`` if it is a whole number within bounds (a bool is not a number)."""

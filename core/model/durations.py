@@ -9,7 +9,7 @@ from math import ceil
 from typing import Final
 
 from ..errors import InvalidInput
-from .checks import MAX_INT
+from .checks import MAX_SPAN_MS
 
 _UNITS_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _SPAN: Final = re.compile(r"(\d{1,16}(?:\.\d{1,9})?)(ms|s|m|h|d)?", re.ASCII)
@@ -35,8 +35,8 @@ def parse_span(text: str, what: str = "") -> int:
             "seconds"
         )
     value_ms = ceil(Decimal(match[1]) * _UNITS_MS[match[2] or "s"])
-    if value_ms > MAX_INT:
-        raise InvalidInput(f"{quoted}: more than any clock reaches")
+    if value_ms > MAX_SPAN_MS:
+        raise InvalidInput(f"{quoted}: more than 100 years")
     return value_ms
 
 

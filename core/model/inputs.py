@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, Final, NamedTuple, TypeVar
 
 from ..errors import InvalidInput, LimitExceeded
-from .checks import MAX_INT, check_int, figure
+from .checks import MAX_INT, MAX_SPAN_MS, check_int, figure
 from .documents import parse
 from .job import (
     DEFAULT_EFFECT,
@@ -126,10 +126,12 @@ Seconds = TypeVar("Seconds", bound=float | None)
 
 def check_seconds(value: Seconds, what: str) -> Seconds:
     """Return ``value`` if it is a span of 0 seconds or more that can be carried, or None."""
-    if value is None or 0 <= value * 1_000 <= MAX_INT:
+    if value is None or 0 <= value * 1_000 <= MAX_SPAN_MS:
         return value
-    if value * 1_000 > MAX_INT:
-        raise InvalidInput(f"{what} is {figure(value)}: more seconds than any clock reaches")
+    if value * 1_000 > MAX_SPAN_MS:
+        raise InvalidInput(
+            f"{what} is {figure(value)}: more seconds than the {MAX_SPAN_MS // 1_000:,} of 100 years"
+        )
     # Below 0, or NaN, which is neither.
     raise InvalidInput(f"{what} is {figure(value)}, it must be a number of seconds of 0 or more")
 
@@ -145,9 +147,10 @@ def check_stamps(stamps: Stamps) -> Stamps:
             continue
         if type(value) not in (int, float):
             raise InvalidInput(f"{field.name} must be a number of seconds, not {_type(value)}")
-        if not -MAX_INT <= value * 1_000 <= MAX_INT:  # which NaN is not either
+        if not -MAX_INT <= value * 1_000 <= MAX_SPAN_MS:  # which NaN is not either
             raise InvalidInput(
-                f"{field.name} is {figure(value)}: not a number of seconds that can be carried"
+                f"{field.name} is {figure(value)}: it must be a number of seconds, at most the "
+                f"{MAX_SPAN_MS // 1_000:,} of 100 years"
             )
         if value < 0 or (value == 0 and field.name != "dead_letter_retention_s"):
             least = "0 or more" if field.name == "dead_letter_retention_s" else "more than 0"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, get_args
 
 from ..errors import InvalidInput
-from .checks import check_int, check_storable, check_string, check_strings
+from .checks import MAX_SPAN_MS, check_int, check_storable, check_string, check_strings
 
 State = Literal["queued", "running", "completed", "dead", "held"]
 Decision = Literal["applied", "retry", "fail"]
@@ -159,7 +159,7 @@ class ClaimRequest:
 
     def __post_init__(self) -> None:
         check_storable(self.claimant, "claimant")
-        check_int(self.lease_ms, "lease_ms", low=1)
+        check_int(self.lease_ms, "lease_ms", low=1, high=MAX_SPAN_MS)
         check_int(self.max_attempts, "max_attempts", low=1)
         check_int(self.limit, "limit", low=1, high=MAX_CLAIM)
         for what in ("queues", "effects"):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeGuard
 
 from ..errors import InvalidInput, LimitExceeded, ReceiptConflict
-from .checks import MAX_INT
+from .checks import MAX_INT, check_int
 from .documents import (
     JSON,
     canonical,
@@ -128,8 +128,8 @@ def check_settlements(settlements: Sequence[Settlement]) -> None:
     for id, version, receipt in settlements:
         if receipt.id != id:
             raise InvalidInput(f"job {id!r} cannot be settled by the receipt of {receipt.id!r}")
-        if type(version) is not int:
-            raise InvalidInput(f"the version of {id!r} must be a whole number, not {version!r:.40}")
+        if type(version) is not int or not -MAX_INT <= version <= MAX_INT:
+            check_int(version, f"the version of {id!r}", low=-MAX_INT)
 
 
 def check_receipts(receipts: Sequence[Receipt]) -> None:
@@ -241,14 +241,13 @@ def _check_shape(value: object) -> dict[str, JSON]:
 
 def _check_keys(value: object, depth: int) -> None:
     """Refuse keys that the encoder would turn into strings: what is stored would not be what was given."""
-    if depth > MAX_OUTCOME_DEPTH:
+    if depth > MAX_OUTCOME_DEPTH and isinstance(value, (dict, list, tuple)):
         raise InvalidInput(f"an effect's outcome is not JSON: nested more than {MAX_OUTCOME_DEPTH} deep")
     if isinstance(value, dict):
         for key, member in value.items():
             if not isinstance(key, str):
                 raise InvalidInput(f"an effect's outcome has the key {key!r:.40}, which is no string")
-            if not isinstance(member, (str, int)):
-                _check_keys(member, depth + 1)
+            _check_keys(member, depth + 1)
     elif isinstance(value, (list, tuple)):
         for member in value:
             _check_keys(member, depth + 1)

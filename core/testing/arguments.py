@@ -9,11 +9,12 @@ import pytest
 
 from ..errors import InvalidInput
 from ..ledgers.protocol import Ledger
+from ..model.checks import MAX_INT, MAX_SPAN_MS
 from ..model.inputs import NewJob
-from ..model.job import ClaimRequest
+from ..model.job import ClaimRequest, Job, Stamps
 from ..model.query import JobQuery
 from ..model.receipts import Receipt, Settlement
-from .base import Contract, claim, claim_one, enqueue
+from .base import Contract, claim, claim_one, enqueue, ids, job_of, new, settlement
 
 WRONG: dict[str, Callable[[Any], Any]] = {
     "retry at a fraction": lambda it: it.retry("a", 1, run_at_ms=1.5, error="x", max_attempts=3),
@@ -43,6 +44,15 @@ WRONG: dict[str, Callable[[Any], Any]] = {
     "a fence as text": lambda it: it.complete("a", "1"),
     "a fence as a boolean": lambda it: it.complete("a", True),
     "a fence as a fraction": lambda it: it.complete("a", 1.0),
+    "a fence that no number carries": lambda it: it.complete("a", 2**70),
+    "settled under a fence that no number carries": lambda it: it.settle(
+        [settlement(Job("a", version=2**70))]
+    ),
+    "claim a lease of more than a century": lambda it: claim(it, 1, lease_ms=MAX_SPAN_MS + 1),
+    "heartbeat by more than a century": lambda it: it.heartbeat("a", 1, extend_ms=MAX_SPAN_MS + 1),
+    "stamped with more than a century": lambda it: it.enqueue(
+        [new("b", stamps=Stamps(visibility_timeout_s=MAX_SPAN_MS // 1_000 + 1))]
+    ),
     "cancel before the epoch": lambda it: it.cancel("a", now_ms=-7),
     "cancel for a surrogate": lambda it: it.cancel("a", reason="\ud800"),
     "a page of nothing": lambda it: it.jobs(JobQuery(limit=0)),
@@ -90,3 +100,31 @@ class ArgumentContract(Contract):
         assert ledger.receipts(["a", "b"]) == {}
         assert ledger.counts()["running"] == 1
         assert ledger.complete("a", 1, now_ms=101)
+
+    def test_every_figure_is_carried_at_its_maximum(self, make_ledger: Callable[[], Ledger]) -> None:
+        longest_s = MAX_SPAN_MS / 1_000
+        stamps = Stamps(longest_s, MAX_INT, longest_s, longest_s)
+        ledger = make_ledger()
+        ledger.enqueue(
+            [
+                new("a", priority=2**31 - 1, stamps=stamps),
+                new("b", run_at_ms=MAX_INT),
+                new("c", expires_at_ms=MAX_INT),
+            ],
+            now_ms=MAX_INT - 1,
+        )
+        asked: dict[str, int] = {"lease_ms": MAX_SPAN_MS, "max_attempts": MAX_INT, "limit": 10_000}
+        first, last = claim(ledger, MAX_INT - 1, **asked)
+        assert (first.id, first.lease_until_ms) == ("a", MAX_INT - 1 + MAX_SPAN_MS)
+        assert ledger.heartbeat("a", first.version, extend_ms=MAX_SPAN_MS, now_ms=MAX_INT)
+        assert ledger.fail(last.id, last.version, error="e", now_ms=MAX_INT)
+        assert ids(claim(ledger, MAX_INT, **asked)) == ["b"]
+        again = make_ledger()
+        assert job_of(again, "a").lease_until_ms == MAX_INT + MAX_SPAN_MS
+        assert (job_of(again, "a").stamps, job_of(again, "b").run_at_ms) == (stamps, MAX_INT)
+        assert again.next_due_ms() == MAX_INT - 1 + MAX_SPAN_MS + 1
+        assert again.sweep_expired(now_ms=MAX_INT) == (0, 0)
+        assert len(again.jobs(JobQuery(max_attempts=MAX_INT, limit=MAX_INT)).jobs) == 3
+        assert ids(again.latest_deaths(limit=MAX_INT)) == [last.id]
+        enqueue(again, "d", now_ms=MAX_INT)
+        assert ledger.wait(longest_s), "there was a commit since its last claim"

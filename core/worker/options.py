@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..errors import InvalidInput
-from ..model.checks import MAX_INT, check_int
+from ..model.checks import MAX_INT, MAX_SPAN_MS, check_int
 from ..model.inputs import check_name, check_seconds
 from ..model.job import MAX_CLAIM
 from ..model.policy import DEFAULT_LEASE_MS, DEFAULT_MAX_ATTEMPTS
@@ -41,7 +41,7 @@ class WorkerOptions:
     schedules: bool = True
 
     def __post_init__(self) -> None:
-        check_int(self.lease_ms, "lease_ms", low=1)
+        check_int(self.lease_ms, "lease_ms", low=1, high=MAX_SPAN_MS)
         check_int(self.max_attempts, "max_attempts", low=1)
         check_int(self.concurrency, "concurrency", low=1, high=1_000)
         check_int(self.delay_ms, "delay_ms", high=MAX_DELAY_MS)

@@ -28,7 +28,7 @@ from fencepost.core.model.durations import (
         ("0.0001", 1),
         ("1.0001s", 1_001),
         ("0", 0),
-        ("9007199254740991ms", 2**53 - 1),
+        ("36500d", 100 * 365 * 86_400_000),
     ],
 )
 def test_a_span_is_a_number_and_a_unit_or_a_number_of_seconds(text: str, span_ms: int) -> None:
@@ -43,9 +43,9 @@ def test_anything_else_is_refused_with_an_example(text: str) -> None:
         parse_span(text, "--older-than")
 
 
-@pytest.mark.parametrize("text", ["9007199254740992ms", "9999999999999d"])
-def test_a_span_ends_before_clocks_do(text: str) -> None:
-    with pytest.raises(InvalidInput, match=r"^'9.*': more than any clock reaches"):
+@pytest.mark.parametrize("text", ["36500.1d", "9999999999999d"])
+def test_a_span_is_at_most_100_years(text: str) -> None:
+    with pytest.raises(InvalidInput, match=r": more than 100 years"):
         parse_span(text)
 
 

@@ -275,6 +275,17 @@ def test_an_outcome_is_nested_a_hundred_deep_at_most() -> None:
         check_outcome({"x": nested(99)})
 
 
+@pytest.mark.parametrize("leaf", ["text", 1, 2**60, True, None, 1.5, {}, []], ids=repr)
+@pytest.mark.parametrize("wrap", [lambda inner: {"k": inner}, lambda inner: [inner]], ids=["object", "array"])
+def test_the_depth_of_an_outcome_counts_alike_for_every_leaf(leaf: Any, wrap: Any) -> None:
+    containers = 98 if isinstance(leaf, (dict, list)) else 99
+    for _ in range(containers):
+        leaf = wrap(leaf)
+    assert own_outcome({"x": leaf}) == {"x": leaf}
+    with pytest.raises(InvalidInput, match="more than 100 deep"):
+        check_outcome({"x": wrap(leaf)})
+
+
 @pytest.mark.parametrize("outcome", [{"a": 1}, {"a": [{"b": 1}], "c": 1.5, "d": "é" * 200}])
 def test_a_receipt_s_outcome_is_its_own(outcome: dict[str, Any]) -> None:
     own = own_outcome(outcome)

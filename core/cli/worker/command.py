@@ -15,7 +15,7 @@ from ...errors import InvalidInput
 from ...ledgers.crash import EXIT_CODE
 from ...ledgers.open import open_ledger
 from ...ledgers.protocol import Ledger
-from ...model.checks import MAX_INT
+from ...model.checks import MAX_SPAN_MS
 from ...model.clock import logical, wall_ms
 from ...model.durations import words
 from ...model.job import QUEUED, Job
@@ -217,7 +217,13 @@ def _warn_of_waiting(ledger: Ledger, effects: Effects, served: Collection[str]) 
 
 
 def _one_of(
-    name: str, span_ms: int | None, in_ms: int | None, *, default: int, least: int = 0, most: int = MAX_INT
+    name: str,
+    span_ms: int | None,
+    in_ms: int | None,
+    *,
+    default: int,
+    least: int = 0,
+    most: int = MAX_SPAN_MS,
 ) -> int:
     """Return what was given, as a span or by the alias that takes milliseconds."""
     if span_ms is not None and in_ms is not None:
