@@ -267,9 +267,9 @@ SHALLOW = {"completed": 1_000, "delayed": 100, "running": 50}
 BATCH = 100
 ROUNDS = 40
 BACKLOGS = {
-    "completed": "'completed', 0, 1, NULL, false, 5",
-    "delayed": "'queued', 0, 0, 9000000000000 + n, true, NULL",
-    "running": "'running', 9000000000000 + n, 1, NULL, false, NULL",
+    "completed": "'completed', 0, 1, NULL, 0, 5",
+    "delayed": "'queued', 0, 0, 9000000000000 + n, 1, NULL",
+    "running": "'running', 9000000000000 + n, 1, NULL, 0, NULL",
 }
 """state, lease_until_ms, attempts, run_at_ms, waiting, completed_at_ms"""
 

@@ -25,7 +25,7 @@ RAW_CLAIM = """
         first_claimed_at_ms = %(at_ms)s::bigint
     WHERE ctid = ANY(ARRAY(
         SELECT ctid FROM fencepost_jobs
-        WHERE queue = 'default' AND effect = 'count' AND state = 'queued' AND NOT waiting
+        WHERE queue = 'default' AND effect = 'count' AND state = 'queued' AND waiting = 0
         ORDER BY priority DESC, coalesce(run_at_ms, enqueued_at_ms, 0), key LIMIT %(limit)s
         FOR UPDATE SKIP LOCKED
     ))

@@ -49,7 +49,7 @@ LEFT JOIN {schema}.fencepost_inputs AS input ON input.id = wanted.id
 LEFT JOIN {schema}.fencepost_effects AS receipt ON receipt.id = wanted.id
 
 -- name: paused
-SELECT queue FROM {schema}.fencepost_paused ORDER BY queue
+SELECT queue FROM {schema}.fencepost_paused WHERE NOT resuming ORDER BY queue
 
 -- name: schedules
 SELECT

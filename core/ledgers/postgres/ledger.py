@@ -15,9 +15,9 @@ from ...model.records import Capabilities
 from ..sql.engine import Engine
 from ..sql.ledger import SqlLedger
 from ..sql.transaction import instant
-from . import dead, reads, receipts, transfer
+from . import dead, lanes, reads, receipts, transfer
 from .address import parse_address
-from .claim import Claim, lanes
+from .claim import Claim, survey
 from .database import Database
 from .enqueue import enqueue
 from .transaction import Transaction
@@ -33,6 +33,7 @@ ENGINE: Final = Engine(
     purge=dead.purge,
     purgeable=reads.purgeable,
     expired=reads.expired,
+    give_back=lanes.give_back,
     jobs=reads.jobs,
     counts=reads.counts,
     next_due_ms=reads.next_due_ms,
@@ -109,7 +110,7 @@ class PostgresLedger(SqlLedger[Transaction]):
         settled: list[Settled] = []
         while True:
             batch = receipts.Batch(() if settled else settlements, now_ms)
-            with self._database.write_ahead(lanes(request, now_ms), *batch.ahead) as (transaction, answers):
+            with self._database.write_ahead(survey(request, now_ms), *batch.ahead) as (transaction, answers):
                 self._watch.saw(transaction.meta.snapshot)
                 at_ms = instant(transaction, now_ms)
                 found, *rows = answers
@@ -117,7 +118,7 @@ class PostgresLedger(SqlLedger[Transaction]):
                 if not all(item.completed for item in settled):
                     return settled, []
                 claim = Claim(transaction, request, at_ms, found)
-                if not claim.promote():
+                if not claim.prepare():
                     return settled, claim.take()
                 # This step is committed by itself, and others may come in between.
 

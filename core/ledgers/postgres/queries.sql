@@ -93,32 +93,115 @@ FROM purged WHERE job.id = purged.id
 -- == claim ==
 
 -- name: paused
-SELECT queue FROM {schema}.fencepost_paused ORDER BY queue
+SELECT queue FROM {schema}.fencepost_paused WHERE NOT resuming ORDER BY queue
+
+-- name: resuming
+SELECT queue FROM {schema}.fencepost_paused
+WHERE resuming AND (%(queues)s::text[] IS NULL OR queue = ANY(%(queues)s::text[]))
+ORDER BY queue
+
+-- name: paused_ahead
+-- The paused queues of which a claim of all queues meets a job: ready, or the next to become so. Their pauses are locked
+-- until the jobs are passed over, so that none is once its queue has been resumed.
+SELECT queue FROM {schema}.fencepost_paused
+WHERE NOT resuming AND queue = ANY(ARRAY(
+    SELECT job.queue::text
+    FROM unnest(%(effects)s::text[]) AS lane (effect)
+    CROSS JOIN LATERAL (
+        (
+            SELECT queue FROM {schema}.fencepost_jobs
+            WHERE coalesce(effect, '') = lane.effect AND state = 'queued' AND waiting = 0
+            ORDER BY priority DESC, coalesce(run_at_ms, enqueued_at_ms, 0), key LIMIT %(limit)s
+        )
+        UNION ALL
+        (
+            SELECT queue FROM {schema}.fencepost_jobs
+            WHERE coalesce(effect, '') = lane.effect AND state = 'queued' AND waiting = 1
+            ORDER BY run_at_ms LIMIT 1
+        )
+    ) AS job
+))
+ORDER BY queue
+FOR SHARE
+
+-- name: pass_over
+-- Jobs of paused queues leave the indexes that a claim of all queues reads.
+UPDATE {schema}.fencepost_jobs SET waiting = 2
+WHERE id = ANY(ARRAY(
+    SELECT id::text FROM {schema}.fencepost_jobs
+    WHERE id = ANY(ARRAY(
+        SELECT job.id
+        FROM unnest(%(effects)s::text[]) AS lane (effect)
+        CROSS JOIN LATERAL (
+            (
+                SELECT id::text, queue FROM {schema}.fencepost_jobs
+                WHERE coalesce(effect, '') = lane.effect AND state = 'queued' AND waiting = 0
+                ORDER BY priority DESC, coalesce(run_at_ms, enqueued_at_ms, 0), key LIMIT %(window)s
+            )
+            UNION ALL
+            (
+                SELECT id::text, queue FROM {schema}.fencepost_jobs
+                WHERE coalesce(effect, '') = lane.effect AND state = 'queued' AND waiting = 1
+                ORDER BY run_at_ms LIMIT %(window)s
+            )
+        ) AS job
+        WHERE job.queue = ANY(%(queues)s::text[])
+        LIMIT %(limit)s
+    ))
+    -- Asked again of the row as it is once it is locked; not so that the planner sees a partial index in it.
+    AND coalesce(state, '') = 'queued' AND coalesce(waiting, 0) < 2
+    ORDER BY id
+    FOR UPDATE SKIP LOCKED
+))
+
+-- name: give_back
+-- The first jobs of a queue that were passed over, in the order of claims, enter the indexes again.
+UPDATE {schema}.fencepost_jobs SET waiting = (run_at_ms IS NOT NULL)::int
+WHERE id = ANY(ARRAY(
+    SELECT id::text FROM {schema}.fencepost_jobs
+    WHERE queue = %(queue)s AND state = 'queued' AND waiting = 2
+    ORDER BY priority DESC, coalesce(run_at_ms, enqueued_at_ms, 0), key
+    LIMIT %(limit)s
+    FOR UPDATE SKIP LOCKED
+))
+
+-- name: forget_pause
+-- Once all that was passed over is back.
+DELETE FROM {schema}.fencepost_paused
+WHERE queue = %(queue)s AND resuming AND NOT EXISTS (
+    SELECT FROM {schema}.fencepost_jobs WHERE queue = %(queue)s AND state = 'queued' AND waiting = 2
+)
 
 -- name: lanes
 -- See migrations/0002_functions.sql, as of every other function.
-SELECT queue, effect, paused, due, passed
+SELECT queue, effect, paused, resuming, due, passed
 FROM {schema}.fencepost_survey(
     %(queues)s::text[], %(effects)s::text[], %(now_ms)s::bigint, %(max_attempts)s::bigint
 )
 
--- name: promote
--- Delayed jobs that have become due enter the index that claims read.
-UPDATE {schema}.fencepost_jobs SET waiting = false
-WHERE ctid = ANY(ARRAY(
-    SELECT job.ctid
-    FROM unnest(%(queues)s::text[], %(effects)s::text[]) AS lane (queue, effect)
-    CROSS JOIN LATERAL (
-        SELECT ctid FROM {schema}.fencepost_jobs
-        WHERE queue = lane.queue AND effect = lane.effect
-            AND state = 'queued' AND waiting AND run_at_ms <= %(now_ms)s::bigint
-        ORDER BY run_at_ms LIMIT %(limit)s
-        FOR UPDATE
-    ) AS job
-    LIMIT %(limit)s
+-- name: promote[_all]
+-- Delayed jobs that have become due enter the index that claims read. They are locked in the order of ids, so that two
+-- claims whose lanes differ wait for one another and never both.
+UPDATE {schema}.fencepost_jobs SET waiting = 0
+WHERE id = ANY(ARRAY(
+    SELECT id::text FROM {schema}.fencepost_jobs
+    WHERE id = ANY(ARRAY(
+        SELECT job.id
+        FROM unnest(%(queues)s::text[], %(effects)s::text[]) AS lane (queue, effect)
+        CROSS JOIN LATERAL (
+            SELECT id::text FROM {schema}.fencepost_jobs
+            WHERE [[queue = lane.queue AND effect|coalesce(effect, '')]] = lane.effect
+                AND state = 'queued' AND waiting = 1 AND run_at_ms <= %(now_ms)s::bigint
+            ORDER BY run_at_ms LIMIT %(limit)s
+        ) AS job
+        LIMIT %(limit)s
+    ))
+    AND coalesce(waiting, 0) = 1
+    ORDER BY id
+    FOR UPDATE
 ))
 
--- name: reapable
+-- name: reapable[_all]
 -- The jobs whose time has passed, those that passed first in front, and the first rule that fits each. What
 -- others are settling is passed over.
 WITH candidate AS MATERIALIZED (
@@ -127,7 +210,7 @@ WITH candidate AS MATERIALIZED (
     CROSS JOIN LATERAL (
         (
             SELECT id, key, expires_at_ms AS passed_ms FROM {schema}.fencepost_jobs
-            WHERE queue = lane.queue AND effect = lane.effect
+            WHERE [[queue = lane.queue AND effect|coalesce(effect, '')]] = lane.effect
                 AND expires_at_ms IS NOT NULL AND state IN ('queued', 'running')
                 AND expires_at_ms <= %(now_ms)s::bigint
             ORDER BY expires_at_ms, key LIMIT %(limit)s
@@ -135,7 +218,7 @@ WITH candidate AS MATERIALIZED (
         UNION ALL
         (
             SELECT id, key, lease_until_ms FROM {schema}.fencepost_jobs
-            WHERE queue = lane.queue AND effect = lane.effect
+            WHERE [[queue = lane.queue AND effect|coalesce(effect, '')]] = lane.effect
                 AND state = 'running' AND lease_until_ms <= %(now_ms)s::bigint
                 AND (expires_at_ms IS NULL OR expires_at_ms > %(now_ms)s::bigint)
             ORDER BY lease_until_ms, key LIMIT %(limit)s
@@ -143,7 +226,7 @@ WITH candidate AS MATERIALIZED (
         UNION ALL
         (
             SELECT id, key, 0 FROM {schema}.fencepost_jobs
-            WHERE queue = lane.queue AND effect = lane.effect
+            WHERE [[queue = lane.queue AND effect|coalesce(effect, '')]] = lane.effect
                 AND state = 'queued' AND attempts > 0 AND max_attempts IS NULL
                 AND attempts >= %(max_attempts)s::bigint
                 AND (expires_at_ms IS NULL OR expires_at_ms > %(now_ms)s::bigint)
@@ -152,10 +235,10 @@ WITH candidate AS MATERIALIZED (
         UNION ALL
         (
             SELECT id, key, 0 FROM {schema}.fencepost_jobs
-            WHERE queue = lane.queue AND effect = lane.effect
+            WHERE [[queue = lane.queue AND effect|coalesce(effect, '')]] = lane.effect
                 AND state = 'queued' AND attempts >= max_attempts
                 AND (expires_at_ms IS NULL OR expires_at_ms > %(now_ms)s::bigint)
-            LIMIT %(limit)s
+            ORDER BY key LIMIT %(limit)s
         )
     ) AS passed
     ORDER BY passed.passed_ms, passed.key LIMIT %(limit)s
@@ -195,7 +278,7 @@ SET
     attempts = attempts - (started_at_ms IS NOT NULL)::int, started_at_ms = NULL
 WHERE id = ANY(%(ids)s::text[])
 
--- name: shares
+-- name: shares[_all]
 -- How many of the first jobs of all lanes lie in each: what a claim of several lanes then takes from it.
 SELECT first.place, count(*)
 FROM (
@@ -203,10 +286,14 @@ FROM (
     FROM unnest(%(queues)s::text[], %(effects)s::text[]) WITH ORDINALITY AS lane (queue, effect, place)
     CROSS JOIN LATERAL (
         SELECT priority, coalesce(run_at_ms, enqueued_at_ms, 0) AS ready_ms, key FROM {schema}.fencepost_jobs
-        WHERE queue = lane.queue AND effect = lane.effect
-            AND state = 'queued' AND NOT waiting
+        WHERE [[queue = lane.queue AND effect|coalesce(effect, '')]] = lane.effect
+            AND state = 'queued' AND waiting = 0
             AND (run_at_ms IS NULL OR run_at_ms <= %(now_ms)s::bigint)
             AND attempts < coalesce(max_attempts, %(max_attempts)s::bigint)
+            [[|AND NOT (%(any_paused)s::boolean AND EXISTS (
+                SELECT FROM {schema}.fencepost_paused AS paused
+                WHERE paused.queue = fencepost_jobs.queue AND NOT paused.resuming
+            ))]]
         ORDER BY priority DESC, coalesce(run_at_ms, enqueued_at_ms, 0), key
         LIMIT %(limit)s
     ) AS job
@@ -219,8 +306,8 @@ GROUP BY first.place
 SELECT
     key, id, version, lease_until_ms, attempts, queue, effect, priority, enqueued_at_ms, first_claimed_at_ms, rest
 FROM {schema}.fencepost_pick(
-    %(queues)s::text[], %(effects)s::text[], %(shares)s::bigint[], %(now_ms)s::bigint, %(max_attempts)s::bigint,
-    %(lease_ms)s::bigint, %(claimant)s::text
+    %(queues)s::text[], %(effects)s::text[], %(shares)s::bigint[], %(any_paused)s::boolean, %(now_ms)s::bigint,
+    %(max_attempts)s::bigint, %(lease_ms)s::bigint, %(claimant)s::text
 )
 
 -- name: inputs
@@ -290,7 +377,7 @@ SET
     lease_until_ms = %(lease_until_ms)s,
     attempts = %(attempts)s,
     run_at_ms = %(run_at_ms)s::bigint,
-    waiting = (%(state)s::text = 'queued' AND %(run_at_ms)s::bigint IS NOT NULL),
+    waiting = (%(state)s::text = 'queued' AND %(run_at_ms)s::bigint IS NOT NULL)::int,
     started_at_ms = %(started_at_ms)s,
     completed_at_ms = %(completed_at_ms)s,
     last_error = %(last_error)s
@@ -342,43 +429,24 @@ ON CONFLICT (id) DO UPDATE SET version = excluded.version
 
 -- == sweep ==
 
--- name: queues_with_retention
-WITH RECURSIVE step (queue) AS (
-    SELECT ''::text COLLATE "C"
-    UNION ALL
-    SELECT (
-        SELECT dead.queue FROM {schema}.fencepost_dead AS dead
-        WHERE dead.dead_letter_retention_ms IS NOT NULL AND dead.queue > step.queue
-        ORDER BY dead.queue LIMIT 1
-    )
-    FROM step WHERE step.queue IS NOT NULL
-)
-SELECT queue FROM step WHERE queue <> ''
+-- name: purgeable[_all]
+SELECT id FROM {schema}.fencepost_dead
+WHERE [[queue = %(queue)s AND ]]dead_letter_retention_ms IS NOT NULL
+    AND died_at_ms + dead_letter_retention_ms <= %(now_ms)s::bigint
+ORDER BY died_at_ms + dead_letter_retention_ms LIMIT %(limit)s
+FOR UPDATE SKIP LOCKED
 
--- name: purgeable
-SELECT dead.id
-FROM unnest(%(queues)s::text[]) AS served (queue)
-CROSS JOIN LATERAL (
-    SELECT id FROM {schema}.fencepost_dead
-    WHERE queue = served.queue AND dead_letter_retention_ms IS NOT NULL
-        AND died_at_ms + dead_letter_retention_ms <= %(now_ms)s::bigint
-    ORDER BY died_at_ms + dead_letter_retention_ms LIMIT %(limit)s
-    FOR UPDATE SKIP LOCKED
-) AS dead
-LIMIT %(limit)s
-
--- name: expired
+-- name: expired[_all]
 SELECT job.id
-FROM {schema}.fencepost_lanes AS lane
+FROM {schema}.fencepost_lanes(%(queues)s::text[], NULL) AS lane
 CROSS JOIN LATERAL (
     SELECT id FROM {schema}.fencepost_jobs
-    WHERE queue = lane.queue AND effect = lane.effect
+    WHERE [[queue = lane.queue AND effect|coalesce(effect, '')]] = lane.effect
         AND expires_at_ms IS NOT NULL AND state IN ('queued', 'running')
         AND expires_at_ms <= %(now_ms)s::bigint
     ORDER BY expires_at_ms LIMIT %(limit)s
     FOR UPDATE SKIP LOCKED
 ) AS job
-WHERE %(queue)s::text IS NULL OR lane.queue = %(queue)s
 LIMIT %(limit)s
 
 -- == looking ==
@@ -503,10 +571,11 @@ SELECT at_ms, action, id, actor, reason, from_state, to_state, version FROM (
 -- == pauses and schedules ==
 
 -- name: pause
-INSERT INTO {schema}.fencepost_paused (queue) VALUES (%s) ON CONFLICT (queue) DO NOTHING
+INSERT INTO {schema}.fencepost_paused AS paused (queue) VALUES (%s)
+ON CONFLICT (queue) DO UPDATE SET resuming = false WHERE paused.resuming
 
 -- name: resume
-DELETE FROM {schema}.fencepost_paused WHERE queue = %s
+UPDATE {schema}.fencepost_paused SET resuming = true WHERE queue = %s AND NOT resuming
 
 -- name: lock_schedules
 -- Who changes schedules waits here for ticks and for others who do, before any row is locked.
@@ -651,7 +720,7 @@ SELECT
     %(key)s::bigint + place, id, state, version, lease_until_ms, attempts, queue, effect, priority, run_at_ms,
     expires_at_ms, enqueued_at_ms, claimant, claimed_at_ms, first_claimed_at_ms, started_at_ms, completed_at_ms,
     last_error, visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms,
-    state = 'queued' AND run_at_ms IS NOT NULL
+    (state = 'queued' AND run_at_ms IS NOT NULL)::int
 FROM unnest(
     %(place)s::bigint[], %(id)s::text[], %(state)s::text[], %(version)s::bigint[], %(lease_until_ms)s::bigint[],
     %(attempts)s::bigint[], %(queue)s::text[], %(effect)s::text[], %(priority)s::integer[],

@@ -19,7 +19,7 @@ from ...model.records import Page
 from ..rows import job_of
 from ..sql.reads import cursor_key, searched
 from .arrays import text_array
-from .claim import served_arrays
+from .lanes import served_arrays
 from .transaction import Transaction
 
 _key: Final = itemgetter(-1)
@@ -33,15 +33,15 @@ def find(transaction: Transaction, id: str) -> tuple[str, Job] | None:
 
 def purgeable(transaction: Transaction, queue: str | None, now_ms: int, limit: int) -> list[str]:
     """Dead jobs whose retention has ended, by their ids."""
-    queues = [queue] if queue is not None else [name for (name,) in transaction.rows("queues_with_retention")]
-    rows = transaction.rows("purgeable", {"queues": text_array(queues), "now_ms": now_ms, "limit": limit})
-    return [id for (id,) in rows]
+    name = "purgeable_all" if queue is None else "purgeable"
+    return [id for (id,) in transaction.rows(name, {"queue": queue, "now_ms": now_ms, "limit": limit})]
 
 
 def expired(transaction: Transaction, queue: str | None, now_ms: int, limit: int) -> list[str]:
     """Live jobs whose expiry has passed, by their ids."""
-    rows = transaction.rows("expired", {"queue": queue, "now_ms": now_ms, "limit": limit})
-    return [id for (id,) in rows]
+    name = "expired_all" if queue is None else "expired"
+    queues = None if queue is None else text_array([queue])
+    return [id for (id,) in transaction.rows(name, {"queues": queues, "now_ms": now_ms, "limit": limit})]
 
 
 def jobs(transaction: Transaction, query: JobQuery) -> Page:

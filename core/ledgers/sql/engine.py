@@ -35,6 +35,8 @@ class Engine(Generic[AnyTransaction]):
     """Dead jobs of a queue, or of all, whose retention has ended; at most so many."""
     expired: Callable[[AnyTransaction, str | None, int, int], Sequence[Place]]
     """Live jobs of a queue, or of all, whose expiry has passed; at most so many."""
+    give_back: Callable[[AnyTransaction, str], bool]
+    """Return jobs that claims passed over while the queue was paused, one step; True if there were any."""
 
     jobs: Callable[[AnyTransaction, JobQuery], Page]
     counts: Callable[[AnyTransaction, str | None], dict[State, int]]

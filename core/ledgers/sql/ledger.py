@@ -208,7 +208,12 @@ class SqlLedger(LedgerVerbs, Generic[AnyTransaction]):
             done = schedules.resume(transaction, queue)
             if done:
                 audit.record(transaction, operator.entry("resume", queue, at_ms))
-            return done
+        # Claims have passed over its jobs. What is not returned here, because this process ends, a claim returns.
+        more = done
+        while more:
+            with self._waking(now_ms) as (transaction, _):
+                more = self._engine.give_back(transaction, queue)
+        return done
 
     def paused(self) -> list[str]:
         """By name."""

@@ -48,7 +48,7 @@ LEFT JOIN fencepost_inputs AS input ON input.id = wanted.value
 LEFT JOIN fencepost_effects AS receipt ON receipt.id = wanted.value
 
 -- name: paused
-SELECT queue FROM fencepost_paused ORDER BY queue
+SELECT queue FROM fencepost_paused WHERE resuming = 0 ORDER BY queue
 
 -- name: schedules
 SELECT

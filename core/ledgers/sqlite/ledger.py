@@ -15,7 +15,7 @@ from ...model.records import Capabilities
 from ..sql.engine import Engine
 from ..sql.ledger import SqlLedger
 from ..sql.transaction import instant
-from . import dead, reads, receipts, transfer
+from . import dead, lanes, reads, receipts, transfer
 from .claim import Claim
 from .database import Database, Synchronous
 from .enqueue import enqueue
@@ -32,6 +32,7 @@ ENGINE: Final = Engine(
     purge=dead.purge,
     purgeable=reads.purgeable,
     expired=reads.expired,
+    give_back=lanes.give_back,
     jobs=reads.jobs,
     counts=reads.counts,
     next_due_ms=reads.next_due_ms,
@@ -107,7 +108,7 @@ class SqliteLedger(SqlLedger[Transaction]):
             with self._database.write() as transaction:
                 now_ms = instant(transaction, now_ms)
                 claim = Claim(transaction, request, now_ms)
-                if claim.promote():
+                if claim.prepare():
                     continue  # this step is committed by itself, and others may come in between
                 settled = receipts.settle(transaction, settlements, now_ms) if settlements else []
                 if not all(item.completed for item in settled):

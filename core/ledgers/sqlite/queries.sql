@@ -77,110 +77,177 @@ DELETE FROM fencepost_purged WHERE id = :id
 
 -- == claim ==
 
--- name: lanes
--- The (queue, effect) pairs that have queued or running jobs, found by a few steps in each index: the next effect
--- of the same queue, and the first of the next queue. (A comparison of pairs would walk through the whole lane.)
+-- name: lanes[_all]
+-- The effects that a claim may find something of, by one step for each in each index.
 WITH RECURSIVE lane (queue, effect) AS (
-    VALUES ('', '')
+    SELECT value, '' FROM json_each(:queues)
     UNION ALL
-    SELECT job.queue, job.effect
-    FROM lane CROSS JOIN fencepost_jobs AS job
-    WHERE job.key = (
-        SELECT next.key FROM (
+    SELECT lane.queue, (
+        SELECT min(effect) FROM (
             SELECT * FROM (
-                SELECT key, queue, effect FROM fencepost_jobs INDEXED BY fencepost_ready
-                WHERE state = 'queued' AND waiting = 0 AND queue = lane.queue AND effect > lane.effect
+                SELECT effect FROM fencepost_jobs INDEXED BY fencepost_ready{_all}
+                WHERE state = 'queued' AND waiting = 0
+                    AND [[queue = lane.queue AND ]]effect > lane.effect
                 ORDER BY effect LIMIT 1
             )
             UNION ALL
             SELECT * FROM (
-                SELECT key, queue, effect FROM fencepost_jobs INDEXED BY fencepost_ready
-                WHERE state = 'queued' AND waiting = 0 AND queue > lane.queue
-                ORDER BY queue, effect LIMIT 1
-            )
-            UNION ALL
-            SELECT * FROM (
-                SELECT key, queue, effect FROM fencepost_jobs INDEXED BY fencepost_waiting
-                WHERE state = 'queued' AND waiting = 1 AND queue = lane.queue AND effect > lane.effect
+                SELECT effect FROM fencepost_jobs INDEXED BY fencepost_waiting{_all}
+                WHERE state = 'queued' AND waiting = 1
+                    AND [[queue = lane.queue AND ]]effect > lane.effect
                 ORDER BY effect LIMIT 1
             )
             UNION ALL
             SELECT * FROM (
-                SELECT key, queue, effect FROM fencepost_jobs INDEXED BY fencepost_waiting
-                WHERE state = 'queued' AND waiting = 1 AND queue > lane.queue
-                ORDER BY queue, effect LIMIT 1
-            )
-            UNION ALL
-            SELECT * FROM (
-                SELECT key, queue, effect FROM fencepost_jobs INDEXED BY fencepost_leases
-                WHERE state = 'running' AND queue = lane.queue AND effect > lane.effect
+                SELECT effect FROM fencepost_jobs INDEXED BY fencepost_leases{_all}
+                WHERE state = 'running'
+                    AND [[queue = lane.queue AND ]]effect > lane.effect
                 ORDER BY effect LIMIT 1
             )
             UNION ALL
             SELECT * FROM (
-                SELECT key, queue, effect FROM fencepost_jobs INDEXED BY fencepost_leases
-                WHERE state = 'running' AND queue > lane.queue
-                ORDER BY queue, effect LIMIT 1
+                SELECT effect FROM fencepost_jobs INDEXED BY fencepost_expiry{_all}
+                WHERE expires_at_ms IS NOT NULL AND (state = 'queued' OR state = 'running')
+                    AND [[queue = lane.queue AND ]]effect > lane.effect
+                ORDER BY effect LIMIT 1
             )
-        ) AS next
-        ORDER BY next.queue, next.effect LIMIT 1
+            UNION ALL
+            SELECT * FROM (
+                SELECT effect FROM fencepost_jobs INDEXED BY fencepost_attempts{_all}
+                WHERE state = 'queued' AND attempts > 0 AND max_attempts IS NULL
+                    AND [[queue = lane.queue AND ]]effect > lane.effect
+                ORDER BY effect LIMIT 1
+            )
+            UNION ALL
+            SELECT * FROM (
+                SELECT effect FROM fencepost_jobs INDEXED BY fencepost_exhausted{_all}
+                WHERE state = 'queued' AND attempts >= max_attempts
+                    AND [[queue = lane.queue AND ]]effect > lane.effect
+                ORDER BY effect LIMIT 1
+            )
+        )
     )
+    FROM lane WHERE lane.effect IS NOT NULL
 )
-SELECT queue, effect FROM lane WHERE queue <> ''
+SELECT queue, effect FROM lane WHERE effect <> ''
 
 -- name: paused
-SELECT queue FROM fencepost_paused ORDER BY queue
+SELECT queue FROM fencepost_paused WHERE resuming = 0 ORDER BY queue
 
--- name: promote
+-- name: pauses
+-- Whether any queue is paused.
+SELECT EXISTS (SELECT 1 FROM fencepost_paused)
+
+-- name: pauses_of
+SELECT queue FROM fencepost_paused WHERE queue IN (SELECT value FROM json_each(:queues)) AND resuming = 0
+
+-- name: resuming
+SELECT queue FROM fencepost_paused INDEXED BY fencepost_resuming
+WHERE resuming = 1 AND (:queues IS NULL OR queue IN (SELECT value FROM json_each(:queues)))
+ORDER BY queue
+
+-- name: paused_ahead
+-- Whether a claim of all queues meets a job of a paused one: ready, or the next to become so.
+SELECT EXISTS (
+    SELECT 1 FROM json_each(:lanes) AS lane CROSS JOIN fencepost_jobs AS job
+    WHERE job.key IN (
+        SELECT * FROM (
+            SELECT key FROM fencepost_jobs INDEXED BY fencepost_ready_all
+            WHERE effect = json_extract(lane.value, '$[1]') AND state = 'queued' AND waiting = 0
+            ORDER BY priority DESC, coalesce(run_at_ms, enqueued_at_ms, 0), key LIMIT :limit
+        )
+        UNION ALL
+        SELECT * FROM (
+            SELECT key FROM fencepost_jobs INDEXED BY fencepost_waiting_all
+            WHERE effect = json_extract(lane.value, '$[1]') AND state = 'queued' AND waiting = 1
+            ORDER BY run_at_ms LIMIT 1
+        )
+    )
+    AND EXISTS (SELECT 1 FROM fencepost_paused AS paused WHERE paused.queue = job.queue AND paused.resuming = 0)
+)
+
+-- name: pass_over
+-- Jobs of paused queues leave the indexes that a claim of all queues reads.
+UPDATE fencepost_jobs SET waiting = 2
+WHERE key IN (
+    SELECT job.key FROM json_each(:lanes) AS lane CROSS JOIN fencepost_jobs AS job
+    WHERE job.key IN (
+        SELECT * FROM (
+            SELECT key FROM fencepost_jobs INDEXED BY fencepost_ready_all
+            WHERE effect = json_extract(lane.value, '$[1]') AND state = 'queued' AND waiting = 0
+            ORDER BY priority DESC, coalesce(run_at_ms, enqueued_at_ms, 0), key LIMIT :window
+        )
+        UNION ALL
+        SELECT * FROM (
+            SELECT key FROM fencepost_jobs INDEXED BY fencepost_waiting_all
+            WHERE effect = json_extract(lane.value, '$[1]') AND state = 'queued' AND waiting = 1
+            ORDER BY run_at_ms LIMIT :window
+        )
+    )
+    AND EXISTS (SELECT 1 FROM fencepost_paused AS paused WHERE paused.queue = job.queue AND paused.resuming = 0)
+    LIMIT :limit
+)
+
+-- name: give_back
+-- The first jobs of a queue that were passed over, in the order of claims, enter the indexes again.
+UPDATE fencepost_jobs SET waiting = (run_at_ms IS NOT NULL)
+WHERE key IN (
+    SELECT key FROM fencepost_jobs INDEXED BY fencepost_passed_over
+    WHERE queue = :queue AND state = 'queued' AND waiting = 2
+    ORDER BY priority DESC, coalesce(run_at_ms, enqueued_at_ms, 0), key
+    LIMIT :limit
+)
+
+-- name: promote[_all]
 -- Delayed jobs that have become due enter the index that claims read.
 UPDATE fencepost_jobs SET waiting = 0
 WHERE key IN (
     SELECT job.key
     FROM json_each(:lanes) AS lane
-    CROSS JOIN fencepost_jobs AS job INDEXED BY fencepost_waiting
-    WHERE job.queue = json_extract(lane.value, '$[0]') AND job.effect = json_extract(lane.value, '$[1]')
+    CROSS JOIN fencepost_jobs AS job INDEXED BY fencepost_waiting{_all}
+    WHERE [[job.queue = json_extract(lane.value, '$[0]') AND ]]job.effect = json_extract(lane.value, '$[1]')
         AND job.state = 'queued' AND job.waiting = 1 AND job.run_at_ms <= :now_ms
     LIMIT :limit
 )
 
--- name: passed
+-- name: passed[_all]
 -- Whether any delayed job is due; and whether there is anything to reap: expired, lapsed, used up by the
 -- worker's limit or by the job's own.
 SELECT
     EXISTS (
         SELECT 1 FROM json_each(:lanes) AS lane
-        CROSS JOIN fencepost_jobs AS job INDEXED BY fencepost_waiting
-        WHERE job.queue = json_extract(lane.value, '$[0]') AND job.effect = json_extract(lane.value, '$[1]')
+        CROSS JOIN fencepost_jobs AS job INDEXED BY fencepost_waiting{_all}
+        WHERE [[job.queue = json_extract(lane.value, '$[0]') AND ]]job.effect = json_extract(lane.value, '$[1]')
             AND job.state = 'queued' AND job.waiting = 1 AND job.run_at_ms <= :now_ms
     ),
     EXISTS (
         SELECT 1 FROM json_each(:lanes) AS lane
-        CROSS JOIN fencepost_jobs AS job INDEXED BY fencepost_expiry
-        WHERE job.queue = json_extract(lane.value, '$[0]') AND job.effect = json_extract(lane.value, '$[1]')
+        CROSS JOIN fencepost_jobs AS job INDEXED BY fencepost_expiry{_all}
+        WHERE [[job.queue = json_extract(lane.value, '$[0]') AND ]]job.effect = json_extract(lane.value, '$[1]')
             AND job.expires_at_ms IS NOT NULL AND (job.state = 'queued' OR job.state = 'running')
             AND job.expires_at_ms <= :now_ms
     )
     OR EXISTS (
         SELECT 1 FROM json_each(:lanes) AS lane
-        CROSS JOIN fencepost_jobs AS job INDEXED BY fencepost_leases
-        WHERE job.queue = json_extract(lane.value, '$[0]') AND job.effect = json_extract(lane.value, '$[1]')
+        CROSS JOIN fencepost_jobs AS job INDEXED BY fencepost_leases{_all}
+        WHERE [[job.queue = json_extract(lane.value, '$[0]') AND ]]job.effect = json_extract(lane.value, '$[1]')
             AND job.state = 'running' AND job.lease_until_ms <= :now_ms
     )
     OR EXISTS (
         SELECT 1 FROM json_each(:lanes) AS lane
-        CROSS JOIN fencepost_jobs AS job INDEXED BY fencepost_attempts
-        WHERE job.queue = json_extract(lane.value, '$[0]') AND job.effect = json_extract(lane.value, '$[1]')
+        CROSS JOIN fencepost_jobs AS job INDEXED BY fencepost_attempts{_all}
+        WHERE [[job.queue = json_extract(lane.value, '$[0]') AND ]]job.effect = json_extract(lane.value, '$[1]')
             AND job.state = 'queued' AND job.attempts > 0 AND job.max_attempts IS NULL
             AND job.attempts >= :max_attempts
     )
     OR EXISTS (
         SELECT 1 FROM json_each(:lanes) AS lane
-        CROSS JOIN fencepost_jobs AS job INDEXED BY fencepost_exhausted
-        WHERE job.queue = json_extract(lane.value, '$[0]') AND job.effect = json_extract(lane.value, '$[1]')
+        CROSS JOIN fencepost_jobs AS job INDEXED BY fencepost_exhausted{_all}
+        WHERE [[job.queue = json_extract(lane.value, '$[0]') AND ]]job.effect = json_extract(lane.value, '$[1]')
             AND job.state = 'queued' AND job.attempts >= job.max_attempts
     )
 
--- name: reapable
+-- name: reapable[_all]
 -- The jobs whose time has passed, those that passed first in front, and the first rule that fits each.
 WITH lane (queue, effect) AS MATERIALIZED (
     SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:lanes)
@@ -188,8 +255,8 @@ WITH lane (queue, effect) AS MATERIALIZED (
 candidate (key) AS (
     SELECT job.key FROM lane CROSS JOIN fencepost_jobs AS job
     WHERE job.key IN (
-        SELECT key FROM fencepost_jobs INDEXED BY fencepost_expiry
-        WHERE queue = lane.queue AND effect = lane.effect
+        SELECT key FROM fencepost_jobs INDEXED BY fencepost_expiry{_all}
+        WHERE [[queue = lane.queue AND ]]effect = lane.effect
             AND expires_at_ms IS NOT NULL AND (state = 'queued' OR state = 'running')
             AND expires_at_ms <= :now_ms
         ORDER BY expires_at_ms, key LIMIT :limit
@@ -197,8 +264,8 @@ candidate (key) AS (
     UNION ALL
     SELECT job.key FROM lane CROSS JOIN fencepost_jobs AS job
     WHERE job.key IN (
-        SELECT key FROM fencepost_jobs INDEXED BY fencepost_leases
-        WHERE queue = lane.queue AND effect = lane.effect
+        SELECT key FROM fencepost_jobs INDEXED BY fencepost_leases{_all}
+        WHERE [[queue = lane.queue AND ]]effect = lane.effect
             AND state = 'running' AND lease_until_ms <= :now_ms
             AND (expires_at_ms IS NULL OR expires_at_ms > :now_ms)
         ORDER BY lease_until_ms, key LIMIT :limit
@@ -206,8 +273,8 @@ candidate (key) AS (
     UNION ALL
     SELECT job.key FROM lane CROSS JOIN fencepost_jobs AS job
     WHERE job.key IN (
-        SELECT key FROM fencepost_jobs INDEXED BY fencepost_attempts
-        WHERE queue = lane.queue AND effect = lane.effect
+        SELECT key FROM fencepost_jobs INDEXED BY fencepost_attempts{_all}
+        WHERE [[queue = lane.queue AND ]]effect = lane.effect
             AND state = 'queued' AND attempts > 0 AND max_attempts IS NULL AND attempts >= :max_attempts
             AND (expires_at_ms IS NULL OR expires_at_ms > :now_ms)
         ORDER BY attempts, key LIMIT :limit
@@ -215,8 +282,8 @@ candidate (key) AS (
     UNION ALL
     SELECT job.key FROM lane CROSS JOIN fencepost_jobs AS job
     WHERE job.key IN (
-        SELECT key FROM fencepost_jobs INDEXED BY fencepost_exhausted
-        WHERE queue = lane.queue AND effect = lane.effect
+        SELECT key FROM fencepost_jobs INDEXED BY fencepost_exhausted{_all}
+        WHERE [[queue = lane.queue AND ]]effect = lane.effect
             AND state = 'queued' AND attempts >= max_attempts
             AND (expires_at_ms IS NULL OR expires_at_ms > :now_ms)
         ORDER BY key LIMIT :limit
@@ -252,7 +319,7 @@ SET
     attempts = attempts - (started_at_ms IS NOT NULL), started_at_ms = NULL
 WHERE key IN (SELECT value FROM json_each(:keys))
 
--- name: pick
+-- name: pick[_all]
 -- The first jobs of each lane, then the first of them all. RETURNING promises no order: the caller sorts. What the
 -- caller knows of a claimed job is not returned, and what few jobs have comes as one array, NULL where there is none
 -- of it: every column costs a tenth of a microsecond.
@@ -267,13 +334,17 @@ SET
     first_claimed_at_ms = coalesce(first_claimed_at_ms, :now_ms)
 WHERE key IN (
     SELECT job.key
-    FROM json_each(:lanes) AS lane CROSS JOIN fencepost_jobs AS job
+    FROM json_each(:open_lanes) AS lane CROSS JOIN fencepost_jobs AS job
     WHERE job.key IN (
-        SELECT key FROM fencepost_jobs INDEXED BY fencepost_ready
-        WHERE queue = json_extract(lane.value, '$[0]') AND effect = json_extract(lane.value, '$[1]')
+        SELECT key FROM fencepost_jobs INDEXED BY fencepost_ready{_all}
+        WHERE [[queue = json_extract(lane.value, '$[0]') AND ]]effect = json_extract(lane.value, '$[1]')
             AND state = 'queued' AND waiting = 0
             AND (run_at_ms IS NULL OR run_at_ms <= :now_ms)
             AND attempts < coalesce(max_attempts, :max_attempts)
+            [[|AND NOT (:any_paused AND EXISTS (
+                SELECT 1 FROM fencepost_paused AS paused
+                WHERE paused.queue = fencepost_jobs.queue AND paused.resuming = 0
+            ))]]
         ORDER BY priority DESC, coalesce(run_at_ms, enqueued_at_ms, 0), key
         LIMIT :limit
     )
@@ -393,31 +464,16 @@ ON CONFLICT (id) DO UPDATE SET version = excluded.version
 
 -- == sweep ==
 
--- name: queues_with_retention
-WITH RECURSIVE step (queue) AS (
-    VALUES ('')
-    UNION ALL
-    SELECT (
-        SELECT dead.queue FROM fencepost_dead AS dead INDEXED BY fencepost_dead_retention
-        WHERE dead.dead_letter_retention_ms IS NOT NULL AND dead.queue > step.queue
-        ORDER BY dead.queue LIMIT 1
-    )
-    FROM step WHERE step.queue IS NOT NULL
-)
-SELECT queue FROM step WHERE queue <> ''
-
--- name: purgeable
-SELECT dead.key
-FROM json_each(:queues) AS served
-CROSS JOIN fencepost_dead AS dead INDEXED BY fencepost_dead_retention
-WHERE dead.queue = served.value AND dead.dead_letter_retention_ms IS NOT NULL
-    AND dead.died_at_ms + dead.dead_letter_retention_ms <= :now_ms
+-- name: purgeable[_all]
+SELECT key FROM fencepost_dead INDEXED BY fencepost_dead_retention{_all}
+WHERE [[queue = :queue AND ]]dead_letter_retention_ms IS NOT NULL
+    AND died_at_ms + dead_letter_retention_ms <= :now_ms
 LIMIT :limit
 
--- name: expired
+-- name: expired[_all]
 SELECT job.key
-FROM json_each(:lanes) AS lane CROSS JOIN fencepost_jobs AS job INDEXED BY fencepost_expiry
-WHERE job.queue = json_extract(lane.value, '$[0]') AND job.effect = json_extract(lane.value, '$[1]')
+FROM json_each(:lanes) AS lane CROSS JOIN fencepost_jobs AS job INDEXED BY fencepost_expiry{_all}
+WHERE [[job.queue = json_extract(lane.value, '$[0]') AND ]]job.effect = json_extract(lane.value, '$[1]')
     AND job.expires_at_ms IS NOT NULL AND (job.state = 'queued' OR job.state = 'running')
     AND job.expires_at_ms <= :now_ms
 LIMIT :limit
@@ -542,6 +598,8 @@ SELECT
         SELECT count(*) FROM fencepost_jobs INDEXED BY fencepost_ready WHERE state = 'queued' AND waiting = 0
     ) + (
         SELECT count(*) FROM fencepost_jobs INDEXED BY fencepost_waiting WHERE state = 'queued' AND waiting = 1
+    ) + (
+        SELECT count(*) FROM fencepost_jobs INDEXED BY fencepost_passed_over WHERE state = 'queued' AND waiting = 2
     ) AS queued,
     (SELECT count(*) FROM fencepost_jobs INDEXED BY fencepost_leases WHERE state = 'running') AS running,
     (SELECT count(*) FROM fencepost_jobs INDEXED BY fencepost_held WHERE state = 'held') AS held,
@@ -552,35 +610,49 @@ SELECT state, count(*) FROM fencepost_jobs WHERE queue = :queue GROUP BY state
 UNION ALL
 SELECT 'dead', count(*) FROM fencepost_dead WHERE queue = :queue
 
--- name: next_due
+-- name: next_due[_all]
 -- Of the ready jobs a thousand a lane are looked at: one that is ready now is among them if there is any.
 SELECT min(due_ms) FROM (
     SELECT min(coalesce(job.run_at_ms, 0)) AS due_ms
     FROM json_each(:open_lanes) AS lane CROSS JOIN fencepost_jobs AS job
     WHERE job.key IN (
-        SELECT key FROM fencepost_jobs INDEXED BY fencepost_ready
-        WHERE queue = json_extract(lane.value, '$[0]') AND effect = json_extract(lane.value, '$[1]')
+        SELECT key FROM fencepost_jobs INDEXED BY fencepost_ready{_all}
+        WHERE [[queue = json_extract(lane.value, '$[0]') AND ]]effect = json_extract(lane.value, '$[1]')
             AND state = 'queued' AND waiting = 0
+            [[|AND NOT (:any_paused AND EXISTS (
+                SELECT 1 FROM fencepost_paused AS paused
+                WHERE paused.queue = fencepost_jobs.queue AND paused.resuming = 0
+            ))]]
         ORDER BY priority DESC, coalesce(run_at_ms, enqueued_at_ms, 0), key LIMIT 1000
     )
     UNION ALL
     SELECT (
-        SELECT run_at_ms FROM fencepost_jobs INDEXED BY fencepost_waiting
-        WHERE queue = json_extract(lane.value, '$[0]') AND effect = json_extract(lane.value, '$[1]')
+        SELECT run_at_ms FROM fencepost_jobs INDEXED BY fencepost_waiting{_all}
+        WHERE [[queue = json_extract(lane.value, '$[0]') AND ]]effect = json_extract(lane.value, '$[1]')
             AND state = 'queued' AND waiting = 1
+            [[|AND NOT (:any_paused AND EXISTS (
+                SELECT 1 FROM fencepost_paused AS paused
+                WHERE paused.queue = fencepost_jobs.queue AND paused.resuming = 0
+            ))]]
         ORDER BY run_at_ms LIMIT 1
     ) FROM json_each(:open_lanes) AS lane
     UNION ALL
     SELECT (
-        SELECT lease_until_ms FROM fencepost_jobs INDEXED BY fencepost_leases
-        WHERE queue = json_extract(lane.value, '$[0]') AND effect = json_extract(lane.value, '$[1]')
+        SELECT min(coalesce(run_at_ms, 0)) FROM fencepost_jobs INDEXED BY fencepost_passed_over
+        WHERE queue = resumed.value AND state = 'queued' AND waiting = 2
+            AND effect IN (SELECT json_extract(value, '$[1]') FROM json_each(:lanes))
+    ) FROM json_each(:resuming) AS resumed
+    UNION ALL
+    SELECT (
+        SELECT lease_until_ms FROM fencepost_jobs INDEXED BY fencepost_leases{_all}
+        WHERE [[queue = json_extract(lane.value, '$[0]') AND ]]effect = json_extract(lane.value, '$[1]')
             AND state = 'running'
         ORDER BY lease_until_ms LIMIT 1
     ) FROM json_each(:lanes) AS lane
     UNION ALL
     SELECT (
-        SELECT expires_at_ms FROM fencepost_jobs INDEXED BY fencepost_expiry
-        WHERE queue = json_extract(lane.value, '$[0]') AND effect = json_extract(lane.value, '$[1]')
+        SELECT expires_at_ms FROM fencepost_jobs INDEXED BY fencepost_expiry{_all}
+        WHERE [[queue = json_extract(lane.value, '$[0]') AND ]]effect = json_extract(lane.value, '$[1]')
             AND expires_at_ms IS NOT NULL AND (state = 'queued' OR state = 'running')
         ORDER BY expires_at_ms LIMIT 1
     ) FROM json_each(:lanes) AS lane
@@ -599,10 +671,19 @@ SELECT at_ms, action, id, actor, reason, from_state, to_state, version FROM (
 -- == pauses and schedules ==
 
 -- name: pause
-INSERT INTO fencepost_paused (queue) VALUES (?) ON CONFLICT (queue) DO NOTHING
+INSERT INTO fencepost_paused (queue) VALUES (?)
+ON CONFLICT (queue) DO UPDATE SET resuming = 0 WHERE resuming = 1
 
 -- name: resume
-DELETE FROM fencepost_paused WHERE queue = ?
+UPDATE fencepost_paused SET resuming = 1 WHERE queue = ? AND resuming = 0
+
+-- name: forget_pause
+-- Once all that was passed over is back.
+DELETE FROM fencepost_paused
+WHERE queue = :queue AND resuming = 1 AND NOT EXISTS (
+    SELECT 1 FROM fencepost_jobs INDEXED BY fencepost_passed_over
+    WHERE queue = :queue AND state = 'queued' AND waiting = 2
+)
 
 -- name: lock_schedules
 -- One transaction at a time writes: there is nothing to lock, and this changes nothing.

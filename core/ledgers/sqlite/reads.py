@@ -21,7 +21,7 @@ from ...model.records import Page
 from ..rows import job_of
 from ..sql.reads import cursor_key, searched
 from .arrays import text_array
-from .claim import lanes, open_lanes
+from .lanes import Lanes
 from .transaction import Transaction
 
 _KEY: Final = -1
@@ -35,16 +35,14 @@ def find(transaction: Transaction, id: str) -> tuple[int, Job] | None:
 
 def purgeable(transaction: Transaction, queue: str | None, now_ms: int, limit: int) -> list[int]:
     """Dead jobs whose retention has ended, by their keys."""
-    queues = [queue] if queue is not None else [name for (name,) in transaction.rows("queues_with_retention")]
-    rows = transaction.rows("purgeable", {"queues": json.dumps(queues), "now_ms": now_ms, "limit": limit})
-    return [key for (key,) in rows]
+    name = "purgeable_all" if queue is None else "purgeable"
+    return [key for (key,) in transaction.rows(name, {"queue": queue, "now_ms": now_ms, "limit": limit})]
 
 
 def expired(transaction: Transaction, queue: str | None, now_ms: int, limit: int) -> list[int]:
     """Live jobs whose expiry has passed, by their keys."""
-    served = lanes(transaction, None if queue is None else [queue], None)
-    rows = transaction.rows("expired", {"lanes": json.dumps(served), "now_ms": now_ms, "limit": limit})
-    return [key for (key,) in rows]
+    lanes = Lanes(transaction, None if queue is None else [queue], None)
+    return [key for (key,) in lanes.rows("expired", {"now_ms": now_ms, "limit": limit})]
 
 
 def jobs(transaction: Transaction, query: JobQuery) -> Page:
@@ -81,7 +79,7 @@ def next_due_ms(
     transaction: Transaction, queues: Sequence[str] | None, effects: Sequence[str] | None
 ) -> int | None:
     """When a claim of these could next find something to settle or, in queues that are not paused, to pick."""
-    served = lanes(transaction, queues, effects)
-    bounds = {"lanes": json.dumps(served), "open_lanes": json.dumps(open_lanes(transaction, served))}
-    due_ms: int | None = transaction.value("next_due", bounds)
-    return due_ms
+    lanes = Lanes(transaction, queues, effects)
+    ((due_ms,),) = lanes.rows("next_due", {"resuming": text_array(lanes.resuming())})
+    found: int | None = due_ms
+    return found

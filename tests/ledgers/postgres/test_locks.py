@@ -107,7 +107,7 @@ def test_a_claim_sees_what_became_of_a_job_that_it_waited_for(ledger: Ledger, ur
     """A promotion waits: the job is ready for whoever asks, even while another is about to say so."""
     add(ledger, "a", run_at_ms=5)
     with (
-        holding(url, "UPDATE fencepost_jobs SET waiting = false") as other,
+        holding(url, "UPDATE fencepost_jobs SET waiting = 0") as other,
         waiting(lambda: ids(claim(ledger)), sql) as claimed,
     ):
         other.commit()

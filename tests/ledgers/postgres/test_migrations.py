@@ -203,7 +203,7 @@ NONSENSE: dict[str, str] = {
     "a negative instant": "UPDATE fencepost_jobs SET run_at_ms = -1",
     "a lease without a holder": "UPDATE fencepost_jobs SET lease_until_ms = 1",
     "no attempts allowed": "UPDATE fencepost_jobs SET max_attempts = 0",
-    "waiting while it runs": "UPDATE fencepost_jobs SET state = 'running', waiting = true",
+    "waiting while it runs": "UPDATE fencepost_jobs SET state = 'running', waiting = 1",
     "an input changed": "UPDATE fencepost_inputs SET text = ''",
     "an input deleted": "DELETE FROM fencepost_inputs",
     "a receipt changed": "UPDATE fencepost_effects SET receipt = ''",

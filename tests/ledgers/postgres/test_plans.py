@@ -22,32 +22,42 @@ from fencepost.core.ledgers.postgres.database import statements
 from fencepost.core.testing import Store
 
 NAMES = [f"job-{n}" for n in range(500)]
+BOUNDS: dict[str, Any] = {"now_ms": 5_000, "max_attempts": 3}
+ONE = {"queues": "{default}", "effects": "{count}"}
+ALL = {"queues": None, "effects": "{count}"}
+ANY_EFFECT = {"queues": "{default}", "effects": None}
+ANYTHING = {"queues": None, "effects": None}
+PICKING = BOUNDS | {"shares": "{500}", "lease_ms": 1_000, "claimant": "me", "any_paused": True}
+SHARES = BOUNDS | {"limit": 500, "any_paused": True}
+PASSING = {"effects": "{count}", "limit": 500, "window": 1_000, "queues": "{default}"}
+
+RUNS: dict[str, dict[str, dict[str, Any]]] = {
+    "lanes": {
+        "": ONE | BOUNDS,
+        "_all": ALL | BOUNDS,
+        " of any effect": ANY_EFFECT | BOUNDS,
+        "_all of any effect": ANYTHING | BOUNDS,
+    },
+    "promote": {"": ONE | BOUNDS | {"limit": 10_000}},
+    "promote_all": {"_all": ALL | BOUNDS | {"limit": 10_000}},
+    "reapable": {"": ONE | BOUNDS | {"limit": 1_000}},
+    "reapable_all": {"_all": ALL | BOUNDS | {"limit": 1_000}},
+    "shares": {"": {"queues": "{default,mail}", "effects": "{count,count}"} | SHARES},
+    "shares_all": {"_all": {"queues": None, "effects": "{count,mail}"} | SHARES},
+    "pick": {"": ONE | PICKING, "_all": ALL | PICKING},
+    "paused_ahead": {"_all": PASSING},
+    "pass_over": {"_all": PASSING},
+    "give_back": {"": {"queue": "default", "limit": 1_000}},
+    "forget_pause": {"": {"queue": "default"}},
+    "purgeable": {"": {"queue": "default", "now_ms": 5_000, "limit": 1_000}},
+    "purgeable_all": {"_all": {"now_ms": 5_000, "limit": 1_000}},
+    "expired": {"": {"queues": "{default}", "now_ms": 5_000, "limit": 1_000}},
+    "expired_all": {"_all": {"queues": None, "now_ms": 5_000, "limit": 1_000}},
+    "next_due": {"": ONE, "_all": ALL},
+}
+"""What a claim, a sweep and an idle worker run: of named queues, and of all (_all)."""
+
 PARAMETERS: dict[str, dict[str, Any]] = {
-    "lanes": {"queues": None, "effects": "{count}", "now_ms": 5_000, "max_attempts": 3},
-    "promote": {"queues": "{default}", "effects": "{count}", "now_ms": 5_000, "limit": 10_000},
-    "reapable": {
-        "queues": "{default}",
-        "effects": "{count}",
-        "now_ms": 5_000,
-        "max_attempts": 3,
-        "limit": 1_000,
-    },
-    "shares": {
-        "queues": "{default,mail}",
-        "effects": "{count,count}",
-        "now_ms": 5_000,
-        "max_attempts": 3,
-        "limit": 500,
-    },
-    "pick": {
-        "queues": "{default}",
-        "effects": "{count}",
-        "shares": "{500}",
-        "now_ms": 5_000,
-        "max_attempts": 3,
-        "lease_ms": 1_000,
-        "claimant": "me",
-    },
     "settle": {
         "ids": text_array(NAMES),
         "versions": int_array([1] * 500),
@@ -59,30 +69,37 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "inputs": {"ids": text_array(NAMES)},
     "receipts": {"ids": text_array(NAMES)},
     "lock_job": {"id": "job-1"},
-    "expired": {"queue": None, "now_ms": 5_000, "limit": 1_000},
-    "next_due": {"queues": None, "effects": "{count}"},
     "reclaim": {"ids": text_array(NAMES)},
     "bury": {"ids": text_array(NAMES), "error": "x", "now_ms": 5_000, "nothing_done": False},
 }
-"""What a claim, a settlement, a heartbeat, a sweep and an idle worker run."""
+"""What else a claim, a settlement and a heartbeat run."""
 
+STEPS = {"ready", "waiting", "leases", "expiry", "attempts", "exhausted"}
 INDEXES: dict[str, set[str]] = {
-    "lanes": {"ready", "waiting", "leases", "expiry", "attempts", "exhausted"},
-    "promote": {"waiting"},
-    "reapable": {"expiry", "leases", "attempts", "exhausted", "jobs_pkey"},
+    "lanes": {"waiting", "leases", "expiry", "attempts", "exhausted"},
+    "lanes of any effect": STEPS,
+    "promote": {"waiting", "pkey"},
+    "reapable": {"expiry", "leases", "attempts", "exhausted", "pkey"},
     "shares": {"ready"},
-    "pick": {"ready"},
-    "settle": {"jobs_pkey"},
-    "complete": {"jobs_pkey"},
+    "pick": {"ready", "pkey"},
+    "paused_ahead": {"ready", "waiting"},
+    "pass_over": {"ready", "waiting", "pkey"},
+    "give_back": {"passed_over", "pkey"},
+    "forget_pause": {"passed_over"},
+    "purgeable": {"retention"},
+    "expired": STEPS,
+    "next_due": {"ready", "waiting", "leases", "expiry", "passed_over"},
+    "settle": {"pkey"},
+    "complete": {"pkey"},
     "inputs": {"inputs_pkey"},
     "receipts": {"effects_pkey"},
-    "lock_job": {"jobs_pkey", "dead_pkey"},
-    "expired": {"ready", "waiting", "leases", "expiry"},
-    "next_due": {"ready", "waiting", "leases", "expiry"},
-    "reclaim": {"jobs_pkey"},
-    "bury": {"jobs_pkey"},
+    "lock_job": {"pkey", "dead_pkey"},
+    "reclaim": {"pkey"},
+    "bury": {"pkey"},
 }
-"""The index of each walk."""
+"""The index of each walk; those of ``STEPS`` and the retention come in two forms."""
+
+FORMS = STEPS | {"retention"}
 
 TINY = {"fencepost_meta", "fencepost_paused"}
 
@@ -91,7 +108,7 @@ def fill(sql: Callable[..., Any], *, completed: int, delayed: int, running: int,
     """Rows of each kind, as a busy ledger has them."""
     for kind, count, columns, values in (
         ("done", completed, "state, version", "'completed', 1"),
-        ("late", delayed, "run_at_ms, waiting, version", "9000000 + n, true, 0"),
+        ("late", delayed, "run_at_ms, waiting, version", "9000000 + n, 1, 0"),
         ("busy", running, "state, lease_until_ms, attempts, version", "'running', 9000000 + n, 1, 1"),
         ("next", queued, "version", "0"),
     ):
@@ -134,7 +151,10 @@ def test_no_statement_of_a_worker_reads_a_table_from_end_to_end(filled: None, ur
         plans = Plans(connection)
         connection.execute(named["opening"])
         for name, parameters in PARAMETERS.items():
-            check_plan(name, plans.of(named[name], parameters))
+            check_plan(name, "", plans.of(named[name], parameters))
+        for name, runs in RUNS.items():
+            for form, parameters in runs.items():
+                check_plan(name.removesuffix("_all"), form, plans.of(named[name], parameters))
         connection.rollback()
 
 
@@ -160,14 +180,21 @@ class Plans:
             return "\n".join(self._told)
 
 
-def check_plan(name: str, plan: str) -> None:
+def check_plan(name: str, form: str, plan: str) -> None:
     """Each table is walked through along the indexes that are named for the statement, and no other."""
     assert set(re.findall(r"Seq Scan on (\w+)", plan)) <= TINY, f"{name}: {plan}"
     assert "Hash Join" not in plan, f"{name}: {plan}"
     assert "Merge Join" not in plan, f"{name}: {plan}"
-    used = {index.removeprefix("fencepost_") for index in re.findall(r"using (fencepost_\w+)", plan)}
-    assert INDEXES[name] <= used, f"{name}: {plan}"
-    assert used <= INDEXES[name] | {"effects_pkey", "dead_pkey", "paused_pkey"}, f"{name}: {plan}"
+    suffix, any_effect = ("_all" if form.startswith("_all") else ""), form.removeprefix("_all")
+    used = {short(index) for index in re.findall(r"using fencepost_(\w+)", plan)}
+    wanted = {index + suffix if index in FORMS else index for index in INDEXES[name + any_effect]}
+    assert wanted <= used, f"{name}{form}: {plan}"
+    assert used <= wanted | {"effects_pkey", "dead_pkey", "paused_pkey", "resuming"}, f"{name}{form}: {plan}"
+
+
+def short(index: str) -> str:
+    """The name of an index of jobs or of the dead, without that of its table."""
+    return "pkey" if index == "jobs_pkey" else index.replace("dead_retention", "retention")
 
 
 def test_every_statement_is_used_and_every_one_that_is_used_is_there() -> None:
@@ -176,7 +203,7 @@ def test_every_statement_is_used_and_every_one_that_is_used_is_there() -> None:
     modules = "".join(
         file.read_text("utf-8") for room in (own, own.parent / "sql") for file in room.glob("*.py")
     )
-    unused = [name for name in statements("public", "x") if f'"{name}"' not in modules]
+    unused = [name for name in statements("public", "x") if f'"{name.removesuffix("_all")}"' not in modules]
     assert unused == []
 
 

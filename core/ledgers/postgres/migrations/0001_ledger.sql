@@ -47,67 +47,63 @@ CREATE TABLE {schema}.fencepost_jobs (
     max_attempts {schema}.fencepost_stamp,
     backoff_base_ms {schema}.fencepost_stamp,
     dead_letter_retention_ms {schema}.fencepost_ms,
-    -- Has a run_at that no claim has yet seen to be due. Such rows stay out of the claim's index.
-    waiting boolean NOT NULL DEFAULT false CHECK (NOT waiting OR state = 'queued')
+    -- What a queued job waits for besides a claim, which keeps it out of the claim's index. 1: a run_at that no claim
+    -- has yet seen to be due. 2: its queue, which was paused when a claim passed over the job.
+    waiting smallint NOT NULL DEFAULT 0 CHECK (waiting = 0 OR (waiting IN (1, 2) AND state = 'queued'))
 );
 
 -- The condition is written so that no planner can tell that a queued job fulfils it: for those there are other indexes.
 CREATE INDEX fencepost_listed ON {schema}.fencepost_jobs (key) WHERE coalesce(state <> 'running', true);
 
--- The claim's path: what could be picked now, in the order of claims.
+-- The claim's path: what could be picked now, in the order of claims. Each index of the path comes twice: for claims
+-- of named queues, and (_all) for claims of all queues, of which there may be any number. No planner may take the one
+-- for the other, which in an empty table cost the same: a plan is kept when the table is large. Hence the first has a
+-- condition that only a claim of a queue fulfils, and the second's effects are an expression.
 CREATE INDEX fencepost_ready ON {schema}.fencepost_jobs (
     queue, effect, priority DESC, coalesce(run_at_ms, enqueued_at_ms, 0), key
-) WHERE state = 'queued' AND NOT waiting;
+) WHERE state = 'queued' AND waiting = 0 AND queue IS NOT NULL;
+
+CREATE INDEX fencepost_ready_all ON {schema}.fencepost_jobs (
+    coalesce(effect, ''), priority DESC, coalesce(run_at_ms, enqueued_at_ms, 0), key
+) WHERE state = 'queued' AND waiting = 0;
 
 CREATE INDEX fencepost_waiting ON {schema}.fencepost_jobs (queue, effect, run_at_ms)
-WHERE state = 'queued' AND waiting;
+WHERE state = 'queued' AND waiting = 1 AND queue IS NOT NULL;
+
+CREATE INDEX fencepost_waiting_all ON {schema}.fencepost_jobs (coalesce(effect, ''), run_at_ms)
+WHERE state = 'queued' AND waiting = 1;
+
+CREATE INDEX fencepost_passed_over ON {schema}.fencepost_jobs (
+    queue, priority DESC, coalesce(run_at_ms, enqueued_at_ms, 0), key
+) WHERE state = 'queued' AND waiting = 2;
 
 CREATE INDEX fencepost_leases ON {schema}.fencepost_jobs (queue, effect, lease_until_ms, key)
+WHERE state = 'running' AND queue IS NOT NULL;
+
+CREATE INDEX fencepost_leases_all ON {schema}.fencepost_jobs (coalesce(effect, ''), lease_until_ms, key)
 WHERE state = 'running';
 
 CREATE INDEX fencepost_expiry ON {schema}.fencepost_jobs (queue, effect, expires_at_ms, key)
+WHERE expires_at_ms IS NOT NULL AND state IN ('queued', 'running') AND queue IS NOT NULL;
+
+CREATE INDEX fencepost_expiry_all ON {schema}.fencepost_jobs (coalesce(effect, ''), expires_at_ms, key)
 WHERE expires_at_ms IS NOT NULL AND state IN ('queued', 'running');
 
 -- Used-up attempts of queued jobs: against the claiming worker's limit, and against the job's own.
 CREATE INDEX fencepost_attempts ON {schema}.fencepost_jobs (queue, effect, attempts)
+WHERE state = 'queued' AND attempts > 0 AND max_attempts IS NULL AND queue IS NOT NULL;
+
+CREATE INDEX fencepost_attempts_all ON {schema}.fencepost_jobs (coalesce(effect, ''), attempts)
 WHERE state = 'queued' AND attempts > 0 AND max_attempts IS NULL;
 
-CREATE INDEX fencepost_exhausted ON {schema}.fencepost_jobs (queue, effect)
+CREATE INDEX fencepost_exhausted ON {schema}.fencepost_jobs (queue, effect, key)
+WHERE state = 'queued' AND attempts >= max_attempts AND queue IS NOT NULL;
+
+CREATE INDEX fencepost_exhausted_all ON {schema}.fencepost_jobs (coalesce(effect, ''), key)
 WHERE state = 'queued' AND attempts >= max_attempts;
 
 CREATE INDEX fencepost_held ON {schema}.fencepost_jobs (queue)
 WHERE state = 'held';
-
--- The (queue, effect) pairs that have queued or running jobs, each found by one step in each index.
-CREATE VIEW {schema}.fencepost_lanes AS
-WITH RECURSIVE lane (queue, effect) AS (
-    SELECT ''::text COLLATE "C", ''::text COLLATE "C"
-    UNION ALL
-    SELECT next.queue, next.effect
-    FROM lane CROSS JOIN LATERAL (
-        SELECT found.queue, found.effect FROM (
-            (
-                SELECT queue::text, effect::text FROM {schema}.fencepost_jobs
-                WHERE state = 'queued' AND NOT waiting AND (queue, effect) > (lane.queue, lane.effect)
-                ORDER BY queue, effect LIMIT 1
-            )
-            UNION ALL
-            (
-                SELECT queue::text, effect::text FROM {schema}.fencepost_jobs
-                WHERE state = 'queued' AND waiting AND (queue, effect) > (lane.queue, lane.effect)
-                ORDER BY queue, effect LIMIT 1
-            )
-            UNION ALL
-            (
-                SELECT queue::text, effect::text FROM {schema}.fencepost_jobs
-                WHERE state = 'running' AND (queue, effect) > (lane.queue, lane.effect)
-                ORDER BY queue, effect LIMIT 1
-            )
-        ) AS found
-        ORDER BY found.queue, found.effect LIMIT 1
-    ) AS next
-)
-SELECT queue, effect FROM lane WHERE queue <> '';
 
 CREATE TABLE {schema}.fencepost_dead (
     key bigint NOT NULL,
@@ -138,10 +134,13 @@ CREATE INDEX fencepost_dead_listed ON {schema}.fencepost_dead (key);
 CREATE INDEX fencepost_dead_by_queue ON {schema}.fencepost_dead (queue, died_at_ms);
 
 -- When retention ends depends on the row, so the sum is what is indexed: a sweep that has nothing to purge
--- reads one entry a queue, however many dead jobs are kept.
+-- reads one entry, however many dead jobs are kept.
 CREATE INDEX fencepost_dead_retention ON {schema}.fencepost_dead (
     queue, (died_at_ms + dead_letter_retention_ms)
 ) WHERE dead_letter_retention_ms IS NOT NULL;
+
+CREATE INDEX fencepost_dead_retention_all ON {schema}.fencepost_dead ((died_at_ms + dead_letter_retention_ms))
+WHERE dead_letter_retention_ms IS NOT NULL;
 
 CREATE TABLE {schema}.fencepost_inputs (
     id text COLLATE "C" PRIMARY KEY,
@@ -183,9 +182,15 @@ CREATE TABLE {schema}.fencepost_schedules (
     last_id text
 );
 
+CREATE INDEX fencepost_due_schedules ON {schema}.fencepost_schedules (next_ms);
+
+-- resuming: the queue is not paused any more, but jobs that were passed over are not yet all back in their indexes.
 CREATE TABLE {schema}.fencepost_paused (
-    queue {schema}.fencepost_name PRIMARY KEY
+    queue {schema}.fencepost_name PRIMARY KEY,
+    resuming boolean NOT NULL DEFAULT false
 );
+
+CREATE INDEX fencepost_resuming ON {schema}.fencepost_paused (queue) WHERE resuming;
 
 CREATE TABLE {schema}.fencepost_audit (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

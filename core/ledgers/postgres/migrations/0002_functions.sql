@@ -3,9 +3,139 @@
 -- for ten jobs. (Prepared statements would be lost with the session, or worse, be another client's of the same name.)
 -- A statement that is to change gets a new function in a new migration: programs of before go on with the one here.
 
--- The lanes that a claim serves: those of the queues and effects that it names, or where it does not name both,
--- those that have queued or running jobs. Of each: whether its queue is paused, whether any delayed job is due, and
--- whether there is anything to reap: expired, lapsed, used up by the worker's limit or by the job's own.
+-- The lanes of a claim: which part of each index on its path it reads. A lane is a queue and an effect where the
+-- queues are named, and an effect (its queue is NULL) where all queues are served. Effects that are not named are those
+-- that a claim may find something of, by one step for each in each index.
+CREATE FUNCTION {schema}.fencepost_lanes(
+    asked_queues text[],
+    asked_effects text[]
+)
+RETURNS TABLE (
+    queue text, effect text
+)
+LANGUAGE plpgsql STABLE AS $$
+#variable_conflict use_column
+BEGIN
+    IF asked_effects IS NOT NULL AND asked_queues IS NOT NULL THEN
+        RETURN QUERY
+        SELECT queue, effect FROM unnest(asked_queues) AS queue CROSS JOIN unnest(asked_effects) AS effect;
+    ELSIF asked_effects IS NOT NULL THEN
+        RETURN QUERY SELECT NULL::text, effect FROM unnest(asked_effects) AS effect;
+    ELSIF asked_queues IS NOT NULL THEN
+        RETURN QUERY
+        WITH RECURSIVE lane (queue, effect) AS (
+            SELECT named::text COLLATE "C", ''::text COLLATE "C" FROM unnest(asked_queues) AS named
+            UNION ALL
+            SELECT lane.queue, next.effect
+            FROM lane CROSS JOIN LATERAL (
+                SELECT found.effect FROM (
+                (
+                    SELECT job.effect::text COLLATE "C" AS effect FROM {schema}.fencepost_jobs AS job
+                    WHERE job.state = 'queued' AND job.waiting = 0
+                        AND job.queue = lane.queue AND job.effect > lane.effect
+                    ORDER BY job.effect LIMIT 1
+                )
+                UNION ALL
+                (
+                    SELECT job.effect::text COLLATE "C" AS effect FROM {schema}.fencepost_jobs AS job
+                    WHERE job.state = 'queued' AND job.waiting = 1
+                        AND job.queue = lane.queue AND job.effect > lane.effect
+                    ORDER BY job.effect LIMIT 1
+                )
+                UNION ALL
+                (
+                    SELECT job.effect::text COLLATE "C" AS effect FROM {schema}.fencepost_jobs AS job
+                    WHERE job.state = 'running'
+                        AND job.queue = lane.queue AND job.effect > lane.effect
+                    ORDER BY job.effect LIMIT 1
+                )
+                UNION ALL
+                (
+                    SELECT job.effect::text COLLATE "C" AS effect FROM {schema}.fencepost_jobs AS job
+                    WHERE job.expires_at_ms IS NOT NULL AND job.state IN ('queued', 'running')
+                        AND job.queue = lane.queue AND job.effect > lane.effect
+                    ORDER BY job.effect LIMIT 1
+                )
+                UNION ALL
+                (
+                    SELECT job.effect::text COLLATE "C" AS effect FROM {schema}.fencepost_jobs AS job
+                    WHERE job.state = 'queued' AND job.attempts > 0 AND job.max_attempts IS NULL
+                        AND job.queue = lane.queue AND job.effect > lane.effect
+                    ORDER BY job.effect LIMIT 1
+                )
+                UNION ALL
+                (
+                    SELECT job.effect::text COLLATE "C" AS effect FROM {schema}.fencepost_jobs AS job
+                    WHERE job.state = 'queued' AND job.attempts >= job.max_attempts
+                        AND job.queue = lane.queue AND job.effect > lane.effect
+                    ORDER BY job.effect LIMIT 1
+                )
+                ) AS found
+                ORDER BY found.effect LIMIT 1
+            ) AS next
+        )
+        SELECT queue, effect FROM lane WHERE effect <> '';
+    ELSE
+        RETURN QUERY
+        WITH RECURSIVE lane (queue, effect) AS (
+            SELECT NULL::text COLLATE "C", ''::text COLLATE "C"
+            UNION ALL
+            SELECT lane.queue, next.effect
+            FROM lane CROSS JOIN LATERAL (
+                SELECT found.effect FROM (
+                (
+                    SELECT coalesce(job.effect, '') AS effect FROM {schema}.fencepost_jobs AS job
+                    WHERE job.state = 'queued' AND job.waiting = 0
+                        AND coalesce(job.effect, '') > lane.effect
+                    ORDER BY coalesce(job.effect, '') LIMIT 1
+                )
+                UNION ALL
+                (
+                    SELECT coalesce(job.effect, '') AS effect FROM {schema}.fencepost_jobs AS job
+                    WHERE job.state = 'queued' AND job.waiting = 1
+                        AND coalesce(job.effect, '') > lane.effect
+                    ORDER BY coalesce(job.effect, '') LIMIT 1
+                )
+                UNION ALL
+                (
+                    SELECT coalesce(job.effect, '') AS effect FROM {schema}.fencepost_jobs AS job
+                    WHERE job.state = 'running'
+                        AND coalesce(job.effect, '') > lane.effect
+                    ORDER BY coalesce(job.effect, '') LIMIT 1
+                )
+                UNION ALL
+                (
+                    SELECT coalesce(job.effect, '') AS effect FROM {schema}.fencepost_jobs AS job
+                    WHERE job.expires_at_ms IS NOT NULL AND job.state IN ('queued', 'running')
+                        AND coalesce(job.effect, '') > lane.effect
+                    ORDER BY coalesce(job.effect, '') LIMIT 1
+                )
+                UNION ALL
+                (
+                    SELECT coalesce(job.effect, '') AS effect FROM {schema}.fencepost_jobs AS job
+                    WHERE job.state = 'queued' AND job.attempts > 0 AND job.max_attempts IS NULL
+                        AND coalesce(job.effect, '') > lane.effect
+                    ORDER BY coalesce(job.effect, '') LIMIT 1
+                )
+                UNION ALL
+                (
+                    SELECT coalesce(job.effect, '') AS effect FROM {schema}.fencepost_jobs AS job
+                    WHERE job.state = 'queued' AND job.attempts >= job.max_attempts
+                        AND coalesce(job.effect, '') > lane.effect
+                    ORDER BY coalesce(job.effect, '') LIMIT 1
+                )
+                ) AS found
+                ORDER BY found.effect LIMIT 1
+            ) AS next
+        )
+        SELECT queue, effect FROM lane WHERE effect <> '';
+    END IF;
+END
+$$;
+
+-- The lanes that a claim serves. Of each: whether its queue is paused, or any is where all are served; whether jobs
+-- that were passed over are to be returned; whether any delayed job is due; and whether there is anything to reap:
+-- expired, lapsed, used up by the worker's limit or by the job's own.
 -- Not by EXISTS, for which the planner makes two plans each. The orders are those of the indexes to walk along: without
 -- them an empty table, where all walks cost the same, could have a plan made that is kept when the table is large.
 CREATE FUNCTION {schema}.fencepost_survey(
@@ -15,71 +145,114 @@ CREATE FUNCTION {schema}.fencepost_survey(
     asked_max_attempts bigint
 )
 RETURNS TABLE (
-    queue text, effect text, paused boolean, due boolean, passed boolean
+    queue text, effect text, paused boolean, resuming boolean, due boolean, passed boolean
 )
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
-    RETURN QUERY
-    WITH instant (now_ms) AS (
-        SELECT coalesce(asked_now_ms, floor(extract(epoch FROM now()) * 1000)::bigint)
-    )
-    SELECT
-        lane.queue::text,
-        lane.effect::text,
-        lane.queue IN (SELECT queue FROM {schema}.fencepost_paused),
-        (
-            SELECT true FROM {schema}.fencepost_jobs AS job
-            WHERE job.queue = lane.queue AND job.effect = lane.effect
-                AND job.state = 'queued' AND job.waiting AND job.run_at_ms <= (SELECT now_ms FROM instant)
-            ORDER BY job.run_at_ms LIMIT 1
-        ),
-        coalesce(
-            (
-                SELECT true FROM {schema}.fencepost_jobs AS job
-                WHERE job.queue = lane.queue AND job.effect = lane.effect
-                    AND job.expires_at_ms IS NOT NULL AND job.state IN ('queued', 'running')
-                    AND job.expires_at_ms <= (SELECT now_ms FROM instant)
-                ORDER BY job.expires_at_ms LIMIT 1
-            ),
-            (
-                SELECT true FROM {schema}.fencepost_jobs AS job
-                WHERE job.queue = lane.queue AND job.effect = lane.effect
-                    AND job.state = 'running' AND job.lease_until_ms <= (SELECT now_ms FROM instant)
-                ORDER BY job.lease_until_ms LIMIT 1
-            ),
-            (
-                SELECT true FROM {schema}.fencepost_jobs AS job
-                WHERE job.queue = lane.queue AND job.effect = lane.effect
-                    AND job.state = 'queued' AND job.attempts > 0 AND job.max_attempts IS NULL
-                    AND job.attempts >= asked_max_attempts
-                ORDER BY job.attempts LIMIT 1
-            ),
-            (
-                SELECT true FROM {schema}.fencepost_jobs AS job
-                WHERE job.queue = lane.queue AND job.effect = lane.effect
-                    AND job.state = 'queued' AND job.attempts >= job.max_attempts
-                LIMIT 1
-            )
+    IF asked_queues IS NULL THEN
+        RETURN QUERY
+        WITH instant (now_ms) AS (
+            SELECT coalesce(asked_now_ms, floor(extract(epoch FROM now()) * 1000)::bigint)
         )
-    FROM (
-        SELECT queue, effect FROM unnest(asked_queues) AS queue CROSS JOIN unnest(asked_effects) AS effect
-        UNION ALL
-        SELECT queue, effect FROM {schema}.fencepost_lanes
-        WHERE (asked_queues IS NULL OR asked_effects IS NULL)
-            AND (asked_queues IS NULL OR queue = ANY(asked_queues))
-            AND (asked_effects IS NULL OR effect = ANY(asked_effects))
-    ) AS lane;
+        SELECT
+            lane.queue,
+            lane.effect,
+            EXISTS (SELECT FROM {schema}.fencepost_paused),
+            EXISTS (SELECT FROM {schema}.fencepost_paused WHERE resuming),
+            (
+                SELECT true FROM {schema}.fencepost_jobs AS job
+                WHERE coalesce(job.effect, '') = lane.effect
+                    AND job.state = 'queued' AND job.waiting = 1 AND job.run_at_ms <= (SELECT now_ms FROM instant)
+                ORDER BY job.run_at_ms LIMIT 1
+            ),
+            coalesce(
+                (
+                    SELECT true FROM {schema}.fencepost_jobs AS job
+                    WHERE coalesce(job.effect, '') = lane.effect
+                        AND job.expires_at_ms IS NOT NULL AND job.state IN ('queued', 'running')
+                        AND job.expires_at_ms <= (SELECT now_ms FROM instant)
+                    ORDER BY job.expires_at_ms LIMIT 1
+                ),
+                (
+                    SELECT true FROM {schema}.fencepost_jobs AS job
+                    WHERE coalesce(job.effect, '') = lane.effect
+                        AND job.state = 'running' AND job.lease_until_ms <= (SELECT now_ms FROM instant)
+                    ORDER BY job.lease_until_ms LIMIT 1
+                ),
+                (
+                    SELECT true FROM {schema}.fencepost_jobs AS job
+                    WHERE coalesce(job.effect, '') = lane.effect
+                        AND job.state = 'queued' AND job.attempts > 0 AND job.max_attempts IS NULL
+                        AND job.attempts >= asked_max_attempts
+                    ORDER BY job.attempts LIMIT 1
+                ),
+                (
+                    SELECT true FROM {schema}.fencepost_jobs AS job
+                    WHERE coalesce(job.effect, '') = lane.effect
+                        AND job.state = 'queued' AND job.attempts >= job.max_attempts
+                    ORDER BY job.key LIMIT 1
+                )
+            )
+        FROM {schema}.fencepost_lanes(asked_queues, asked_effects) AS lane;
+    ELSE
+        RETURN QUERY
+        WITH instant (now_ms) AS (
+            SELECT coalesce(asked_now_ms, floor(extract(epoch FROM now()) * 1000)::bigint)
+        )
+        SELECT
+            lane.queue,
+            lane.effect,
+            lane.queue IN (SELECT queue FROM {schema}.fencepost_paused WHERE NOT resuming),
+            lane.queue IN (SELECT queue FROM {schema}.fencepost_paused WHERE resuming),
+            (
+                SELECT true FROM {schema}.fencepost_jobs AS job
+                WHERE job.queue = lane.queue AND job.effect = lane.effect
+                    AND job.state = 'queued' AND job.waiting = 1 AND job.run_at_ms <= (SELECT now_ms FROM instant)
+                ORDER BY job.run_at_ms LIMIT 1
+            ),
+            coalesce(
+                (
+                    SELECT true FROM {schema}.fencepost_jobs AS job
+                    WHERE job.queue = lane.queue AND job.effect = lane.effect
+                        AND job.expires_at_ms IS NOT NULL AND job.state IN ('queued', 'running')
+                        AND job.expires_at_ms <= (SELECT now_ms FROM instant)
+                    ORDER BY job.expires_at_ms LIMIT 1
+                ),
+                (
+                    SELECT true FROM {schema}.fencepost_jobs AS job
+                    WHERE job.queue = lane.queue AND job.effect = lane.effect
+                        AND job.state = 'running' AND job.lease_until_ms <= (SELECT now_ms FROM instant)
+                    ORDER BY job.lease_until_ms LIMIT 1
+                ),
+                (
+                    SELECT true FROM {schema}.fencepost_jobs AS job
+                    WHERE job.queue = lane.queue AND job.effect = lane.effect
+                        AND job.state = 'queued' AND job.attempts > 0 AND job.max_attempts IS NULL
+                        AND job.attempts >= asked_max_attempts
+                    ORDER BY job.attempts LIMIT 1
+                ),
+                (
+                    SELECT true FROM {schema}.fencepost_jobs AS job
+                    WHERE job.queue = lane.queue AND job.effect = lane.effect
+                        AND job.state = 'queued' AND job.attempts >= job.max_attempts
+                    ORDER BY job.key LIMIT 1
+                )
+            )
+        FROM {schema}.fencepost_lanes(asked_queues, asked_effects) AS lane;
+    END IF;
 END
 $$;
 
--- The first jobs of each lane, as many as its share, but for those that others are picking. RETURNING promises
--- no order: the caller sorts. What the caller knows of a claimed job is not returned, and what few jobs have comes as
--- one array, NULL where there is none of it: every column costs a tenth of a microsecond on either side.
+-- The first jobs of each lane, as many as its share, but for those that others are picking, and for those of paused
+-- queues where all are served. RETURNING promises no order: the caller sorts. What the caller knows of a claimed job is
+-- not returned, and what few jobs have comes as one array, NULL where there is none of it: every column costs a tenth of
+-- a microsecond on either side.
 CREATE FUNCTION {schema}.fencepost_pick(
     asked_queues text[],
     asked_effects text[],
     asked_shares bigint[],
+    asked_any_paused boolean,
     asked_now_ms bigint,
     asked_max_attempts bigint,
     asked_lease_ms bigint,
@@ -92,40 +265,81 @@ RETURNS TABLE (
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
-    RETURN QUERY
-    UPDATE {schema}.fencepost_jobs
-    SET
-        state = 'running',
-        version = version + 1,
-        attempts = attempts + 1,
-        lease_until_ms = asked_now_ms + coalesce(visibility_timeout_ms, asked_lease_ms),
-        claimant = asked_claimant,
-        claimed_at_ms = asked_now_ms,
-        first_claimed_at_ms = coalesce(first_claimed_at_ms, asked_now_ms)
-    WHERE ctid = ANY(ARRAY(
-        SELECT job.ctid
-        FROM unnest(asked_queues, asked_effects, asked_shares) AS lane (queue, effect, share)
-        CROSS JOIN LATERAL (
-            SELECT ctid FROM {schema}.fencepost_jobs
-            WHERE queue = lane.queue AND effect = lane.effect
-                AND state = 'queued' AND NOT waiting
-                AND (run_at_ms IS NULL OR run_at_ms <= asked_now_ms)
-                AND attempts < coalesce(max_attempts, asked_max_attempts)
-            ORDER BY priority DESC, coalesce(run_at_ms, enqueued_at_ms, 0), key
-            LIMIT lane.share
-            FOR UPDATE SKIP LOCKED
-        ) AS job
-    ))
-    RETURNING
-        key, id::text, version::bigint, lease_until_ms::bigint, attempts::bigint, queue::text, effect::text, priority,
-        enqueued_at_ms::bigint, first_claimed_at_ms::bigint,
-        CASE WHEN last_error IS NOT NULL OR coalesce(
-            run_at_ms, expires_at_ms, started_at_ms, visibility_timeout_ms, max_attempts, backoff_base_ms,
-            dead_letter_retention_ms
-        ) IS NOT NULL THEN json_build_array(
-            run_at_ms, expires_at_ms, started_at_ms, last_error, visibility_timeout_ms, max_attempts, backoff_base_ms,
-            dead_letter_retention_ms
-        )::text END;
+    IF asked_queues IS NULL THEN
+        RETURN QUERY
+        UPDATE {schema}.fencepost_jobs
+        SET
+            state = 'running',
+            version = version + 1,
+            attempts = attempts + 1,
+            lease_until_ms = asked_now_ms + coalesce(visibility_timeout_ms, asked_lease_ms),
+            claimant = asked_claimant,
+            claimed_at_ms = asked_now_ms,
+            first_claimed_at_ms = coalesce(first_claimed_at_ms, asked_now_ms)
+        WHERE id = ANY(ARRAY(
+            SELECT picked.id
+            FROM unnest(asked_queues, asked_effects, asked_shares) AS lane (queue, effect, share)
+            CROSS JOIN LATERAL (
+                SELECT job.id::text FROM {schema}.fencepost_jobs AS job
+                WHERE coalesce(job.effect, '') = lane.effect
+                    AND job.state = 'queued' AND job.waiting = 0
+                    AND (job.run_at_ms IS NULL OR job.run_at_ms <= asked_now_ms)
+                    AND job.attempts < coalesce(job.max_attempts, asked_max_attempts)
+                    AND NOT (asked_any_paused AND EXISTS (
+                        SELECT FROM {schema}.fencepost_paused AS paused
+                        WHERE paused.queue = job.queue AND NOT paused.resuming
+                    ))
+                ORDER BY job.priority DESC, coalesce(job.run_at_ms, job.enqueued_at_ms, 0), job.key
+                LIMIT lane.share
+                FOR UPDATE SKIP LOCKED
+            ) AS picked
+        ))
+        RETURNING
+            key, id::text, version::bigint, lease_until_ms::bigint, attempts::bigint, queue::text, effect::text, priority,
+            enqueued_at_ms::bigint, first_claimed_at_ms::bigint,
+            CASE WHEN last_error IS NOT NULL OR coalesce(
+                run_at_ms, expires_at_ms, started_at_ms, visibility_timeout_ms, max_attempts, backoff_base_ms,
+                dead_letter_retention_ms
+            ) IS NOT NULL THEN json_build_array(
+                run_at_ms, expires_at_ms, started_at_ms, last_error, visibility_timeout_ms, max_attempts, backoff_base_ms,
+                dead_letter_retention_ms
+            )::text END;
+    ELSE
+        RETURN QUERY
+        UPDATE {schema}.fencepost_jobs
+        SET
+            state = 'running',
+            version = version + 1,
+            attempts = attempts + 1,
+            lease_until_ms = asked_now_ms + coalesce(visibility_timeout_ms, asked_lease_ms),
+            claimant = asked_claimant,
+            claimed_at_ms = asked_now_ms,
+            first_claimed_at_ms = coalesce(first_claimed_at_ms, asked_now_ms)
+        WHERE id = ANY(ARRAY(
+            SELECT picked.id
+            FROM unnest(asked_queues, asked_effects, asked_shares) AS lane (queue, effect, share)
+            CROSS JOIN LATERAL (
+                SELECT job.id::text FROM {schema}.fencepost_jobs AS job
+                WHERE job.queue = lane.queue AND job.effect = lane.effect
+                    AND job.state = 'queued' AND job.waiting = 0
+                    AND (job.run_at_ms IS NULL OR job.run_at_ms <= asked_now_ms)
+                    AND job.attempts < coalesce(job.max_attempts, asked_max_attempts)
+                ORDER BY job.priority DESC, coalesce(job.run_at_ms, job.enqueued_at_ms, 0), job.key
+                LIMIT lane.share
+                FOR UPDATE SKIP LOCKED
+            ) AS picked
+        ))
+        RETURNING
+            key, id::text, version::bigint, lease_until_ms::bigint, attempts::bigint, queue::text, effect::text, priority,
+            enqueued_at_ms::bigint, first_claimed_at_ms::bigint,
+            CASE WHEN last_error IS NOT NULL OR coalesce(
+                run_at_ms, expires_at_ms, started_at_ms, visibility_timeout_ms, max_attempts, backoff_base_ms,
+                dead_letter_retention_ms
+            ) IS NOT NULL THEN json_build_array(
+                run_at_ms, expires_at_ms, started_at_ms, last_error, visibility_timeout_ms, max_attempts, backoff_base_ms,
+                dead_letter_retention_ms
+            )::text END;
+    END IF;
 END
 $$;
 
@@ -260,44 +474,93 @@ RETURNS TABLE (
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
-    RETURN QUERY
-    SELECT min(due.due_ms)::bigint
-    FROM (
-        SELECT queue, effect FROM unnest(asked_queues) AS queue CROSS JOIN unnest(asked_effects) AS effect
-        UNION ALL
-        SELECT queue, effect FROM {schema}.fencepost_lanes
-        WHERE (asked_queues IS NULL OR asked_effects IS NULL)
-            AND (asked_queues IS NULL OR queue = ANY(asked_queues))
-            AND (asked_effects IS NULL OR effect = ANY(asked_effects))
-    ) AS lane
-    CROSS JOIN LATERAL (
-        SELECT min(ready.due_ms) AS due_ms FROM (
-            SELECT coalesce(run_at_ms, 0) AS due_ms FROM {schema}.fencepost_jobs
-            WHERE queue = lane.queue AND effect = lane.effect AND state = 'queued' AND NOT waiting
-                AND NOT EXISTS (SELECT FROM {schema}.fencepost_paused AS paused WHERE paused.queue = lane.queue)
-            ORDER BY priority DESC, coalesce(run_at_ms, enqueued_at_ms, 0), key LIMIT 1000
-        ) AS ready
-        UNION ALL
-        (
-            SELECT run_at_ms FROM {schema}.fencepost_jobs
-            WHERE queue = lane.queue AND effect = lane.effect AND state = 'queued' AND waiting
-                AND NOT EXISTS (SELECT FROM {schema}.fencepost_paused AS paused WHERE paused.queue = lane.queue)
-            ORDER BY run_at_ms LIMIT 1
-        )
-        UNION ALL
-        (
-            SELECT lease_until_ms FROM {schema}.fencepost_jobs
-            WHERE queue = lane.queue AND effect = lane.effect AND state = 'running'
-            ORDER BY lease_until_ms LIMIT 1
-        )
-        UNION ALL
-        (
-            SELECT expires_at_ms FROM {schema}.fencepost_jobs
-            WHERE queue = lane.queue AND effect = lane.effect
-                AND expires_at_ms IS NOT NULL AND state IN ('queued', 'running')
-            ORDER BY expires_at_ms LIMIT 1
-        )
-    ) AS due;
+    IF asked_queues IS NULL THEN
+        RETURN QUERY
+        SELECT min(due.due_ms)::bigint
+        FROM {schema}.fencepost_lanes(asked_queues, asked_effects) AS lane
+        CROSS JOIN LATERAL (
+            SELECT min(ready.due_ms) AS due_ms FROM (
+                SELECT coalesce(job.run_at_ms, 0) AS due_ms FROM {schema}.fencepost_jobs AS job
+                WHERE coalesce(job.effect, '') = lane.effect AND job.state = 'queued' AND job.waiting = 0
+                    AND NOT EXISTS (SELECT FROM {schema}.fencepost_paused AS paused WHERE paused.queue = job.queue AND NOT paused.resuming)
+                ORDER BY job.priority DESC, coalesce(job.run_at_ms, job.enqueued_at_ms, 0), job.key LIMIT 1000
+            ) AS ready
+            UNION ALL
+            (
+                SELECT job.run_at_ms FROM {schema}.fencepost_jobs AS job
+                WHERE coalesce(job.effect, '') = lane.effect AND job.state = 'queued' AND job.waiting = 1
+                    AND NOT EXISTS (SELECT FROM {schema}.fencepost_paused AS paused WHERE paused.queue = job.queue AND NOT paused.resuming)
+                ORDER BY job.run_at_ms LIMIT 1
+            )
+            UNION ALL
+            (
+                SELECT min(coalesce(job.run_at_ms, 0))
+                FROM {schema}.fencepost_paused AS resumed
+                CROSS JOIN LATERAL (
+                    SELECT job.run_at_ms, job.effect FROM {schema}.fencepost_jobs AS job
+                    WHERE job.queue = resumed.queue AND job.state = 'queued' AND job.waiting = 2
+                    ORDER BY job.priority DESC
+                ) AS job
+                WHERE resumed.resuming AND job.effect = lane.effect
+            )
+            UNION ALL
+            (
+                SELECT job.lease_until_ms FROM {schema}.fencepost_jobs AS job
+                WHERE coalesce(job.effect, '') = lane.effect AND job.state = 'running'
+                ORDER BY job.lease_until_ms LIMIT 1
+            )
+            UNION ALL
+            (
+                SELECT job.expires_at_ms FROM {schema}.fencepost_jobs AS job
+                WHERE coalesce(job.effect, '') = lane.effect
+                    AND job.expires_at_ms IS NOT NULL AND job.state IN ('queued', 'running')
+                ORDER BY job.expires_at_ms LIMIT 1
+            )
+        ) AS due;
+    ELSE
+        RETURN QUERY
+        SELECT min(due.due_ms)::bigint
+        FROM {schema}.fencepost_lanes(asked_queues, asked_effects) AS lane
+        CROSS JOIN LATERAL (
+            SELECT min(ready.due_ms) AS due_ms FROM (
+                SELECT coalesce(job.run_at_ms, 0) AS due_ms FROM {schema}.fencepost_jobs AS job
+                WHERE job.queue = lane.queue AND job.effect = lane.effect AND job.state = 'queued' AND job.waiting = 0
+                    AND NOT EXISTS (SELECT FROM {schema}.fencepost_paused AS paused WHERE paused.queue = lane.queue AND NOT paused.resuming)
+                ORDER BY job.priority DESC, coalesce(job.run_at_ms, job.enqueued_at_ms, 0), job.key LIMIT 1000
+            ) AS ready
+            UNION ALL
+            (
+                SELECT job.run_at_ms FROM {schema}.fencepost_jobs AS job
+                WHERE job.queue = lane.queue AND job.effect = lane.effect AND job.state = 'queued' AND job.waiting = 1
+                    AND NOT EXISTS (SELECT FROM {schema}.fencepost_paused AS paused WHERE paused.queue = lane.queue AND NOT paused.resuming)
+                ORDER BY job.run_at_ms LIMIT 1
+            )
+            UNION ALL
+            (
+                SELECT min(coalesce(job.run_at_ms, 0))
+                FROM {schema}.fencepost_paused AS resumed
+                CROSS JOIN LATERAL (
+                    SELECT job.run_at_ms, job.effect FROM {schema}.fencepost_jobs AS job
+                    WHERE job.queue = resumed.queue AND job.state = 'queued' AND job.waiting = 2
+                    ORDER BY job.priority DESC
+                ) AS job
+                WHERE resumed.resuming AND job.effect = lane.effect AND resumed.queue = lane.queue
+            )
+            UNION ALL
+            (
+                SELECT job.lease_until_ms FROM {schema}.fencepost_jobs AS job
+                WHERE job.queue = lane.queue AND job.effect = lane.effect AND job.state = 'running'
+                ORDER BY job.lease_until_ms LIMIT 1
+            )
+            UNION ALL
+            (
+                SELECT job.expires_at_ms FROM {schema}.fencepost_jobs AS job
+                WHERE job.queue = lane.queue AND job.effect = lane.effect
+                    AND job.expires_at_ms IS NOT NULL AND job.state IN ('queued', 'running')
+                ORDER BY job.expires_at_ms LIMIT 1
+            )
+        ) AS due;
+    END IF;
 END
 $$;
 
@@ -326,7 +589,7 @@ BEGIN
         visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms
     )
     SELECT
-        asked_key + place, id, 0, queue, effect, priority, run_at_ms, run_at_ms IS NOT NULL, expires_at_ms,
+        asked_key + place, id, 0, queue, effect, priority, run_at_ms, (run_at_ms IS NOT NULL)::int, expires_at_ms,
         asked_now_ms, visibility_timeout_ms, max_attempts, backoff_base_ms, dead_letter_retention_ms
     FROM unnest(
         asked_places, asked_ids, asked_queue, asked_effect, asked_priority,
@@ -367,7 +630,7 @@ BEGIN
     )
     SELECT
         asked_key + place, id, 0, asked_queue, asked_effect, asked_priority, asked_run_at_ms,
-        asked_run_at_ms IS NOT NULL, asked_expires_at_ms, asked_now_ms,
+        (asked_run_at_ms IS NOT NULL)::int, asked_expires_at_ms, asked_now_ms,
         asked_visibility_timeout_ms, asked_max_attempts, asked_backoff_base_ms,
         asked_dead_letter_retention_ms
     FROM unnest(asked_ids) WITH ORDINALITY AS record (id, place)

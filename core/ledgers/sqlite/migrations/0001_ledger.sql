@@ -35,29 +35,54 @@ CREATE TABLE fencepost_jobs (
     max_attempts INTEGER CHECK (max_attempts >= 1),
     backoff_base_ms INTEGER CHECK (backoff_base_ms >= 1),
     dead_letter_retention_ms INTEGER CHECK (dead_letter_retention_ms >= 0),
-    -- 1: has a run_at that no claim has yet seen to be due. Such rows stay out of the claim's index.
-    waiting INTEGER NOT NULL DEFAULT 0 CHECK (waiting = 0 OR (waiting = 1 AND state = 'queued'))
+    -- What a queued job waits for besides a claim, which keeps it out of the claim's index. 1: a run_at that no claim
+    -- has yet seen to be due. 2: its queue, which was paused when a claim passed over the job.
+    waiting INTEGER NOT NULL DEFAULT 0 CHECK (waiting = 0 OR ((waiting = 1 OR waiting = 2) AND state = 'queued'))
 ) STRICT;
 
--- The claim's path: what could be picked now, in the order of claims.
+-- The claim's path: what could be picked now, in the order of claims. Each index of the path comes twice: for claims
+-- of named queues, and (_all) for claims of all queues, of which there may be any number.
 CREATE INDEX fencepost_ready ON fencepost_jobs (
     queue, effect, priority DESC, coalesce(run_at_ms, enqueued_at_ms, 0), key
+) WHERE state = 'queued' AND waiting = 0;
+
+CREATE INDEX fencepost_ready_all ON fencepost_jobs (
+    effect, priority DESC, coalesce(run_at_ms, enqueued_at_ms, 0), key
 ) WHERE state = 'queued' AND waiting = 0;
 
 CREATE INDEX fencepost_waiting ON fencepost_jobs (queue, effect, run_at_ms)
 WHERE state = 'queued' AND waiting = 1;
 
+CREATE INDEX fencepost_waiting_all ON fencepost_jobs (effect, run_at_ms)
+WHERE state = 'queued' AND waiting = 1;
+
+CREATE INDEX fencepost_passed_over ON fencepost_jobs (
+    queue, priority DESC, coalesce(run_at_ms, enqueued_at_ms, 0), key
+) WHERE state = 'queued' AND waiting = 2;
+
 CREATE INDEX fencepost_leases ON fencepost_jobs (queue, effect, lease_until_ms)
 WHERE state = 'running';
 
+CREATE INDEX fencepost_leases_all ON fencepost_jobs (effect, lease_until_ms)
+WHERE state = 'running';
+
 CREATE INDEX fencepost_expiry ON fencepost_jobs (queue, effect, expires_at_ms)
+WHERE expires_at_ms IS NOT NULL AND (state = 'queued' OR state = 'running');
+
+CREATE INDEX fencepost_expiry_all ON fencepost_jobs (effect, expires_at_ms)
 WHERE expires_at_ms IS NOT NULL AND (state = 'queued' OR state = 'running');
 
 -- Used-up attempts of queued jobs: against the claiming worker's limit, and against the job's own.
 CREATE INDEX fencepost_attempts ON fencepost_jobs (queue, effect, attempts)
 WHERE state = 'queued' AND attempts > 0 AND max_attempts IS NULL;
 
+CREATE INDEX fencepost_attempts_all ON fencepost_jobs (effect, attempts)
+WHERE state = 'queued' AND attempts > 0 AND max_attempts IS NULL;
+
 CREATE INDEX fencepost_exhausted ON fencepost_jobs (queue, effect)
+WHERE state = 'queued' AND attempts >= max_attempts;
+
+CREATE INDEX fencepost_exhausted_all ON fencepost_jobs (effect)
 WHERE state = 'queued' AND attempts >= max_attempts;
 
 CREATE INDEX fencepost_held ON fencepost_jobs (queue)
@@ -90,8 +115,11 @@ CREATE TABLE fencepost_dead (
 CREATE INDEX fencepost_dead_by_queue ON fencepost_dead (queue, died_at_ms);
 
 -- When retention ends depends on the row, so the sum is what is indexed: a sweep that has nothing to purge
--- reads one entry a queue, however many dead jobs are kept.
+-- reads one entry, however many dead jobs are kept.
 CREATE INDEX fencepost_dead_retention ON fencepost_dead (queue, died_at_ms + dead_letter_retention_ms)
+WHERE dead_letter_retention_ms IS NOT NULL;
+
+CREATE INDEX fencepost_dead_retention_all ON fencepost_dead (died_at_ms + dead_letter_retention_ms)
 WHERE dead_letter_retention_ms IS NOT NULL;
 
 CREATE TABLE fencepost_inputs (
@@ -134,9 +162,15 @@ CREATE TABLE fencepost_schedules (
     last_id TEXT
 ) STRICT;
 
+CREATE INDEX fencepost_due_schedules ON fencepost_schedules (next_ms);
+
+-- 1: the queue is not paused any more, but jobs that were passed over are not yet all back in their indexes.
 CREATE TABLE fencepost_paused (
-    queue TEXT PRIMARY KEY NOT NULL
+    queue TEXT PRIMARY KEY NOT NULL,
+    resuming INTEGER NOT NULL DEFAULT 0 CHECK (resuming = 0 OR resuming = 1)
 ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX fencepost_resuming ON fencepost_paused (queue) WHERE resuming = 1;
 
 CREATE TABLE fencepost_audit (
     number INTEGER PRIMARY KEY,
