@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from ..ledgers.protocol import Ledger
+from ..model.inputs import NewJob
 from .base import (
     LEASE_MS,
     Contract,
@@ -100,6 +101,62 @@ class PauseContract(Contract):
         enqueue(scheduling, "f", "g")
         scheduling.pause("mail", now_ms=1)
         assert ids(claim(scheduling, 2, limit=2)) == ["f", "g"]
+
+    def test_however_many_jobs_of_a_paused_queue_are_ahead_a_claim_finds_the_others(
+        self, scheduling: Ledger
+    ) -> None:
+        ahead = [NewJob(f"mail-{n}", "text", queue="mail", priority=9) for n in range(25)]
+        scheduling.enqueue(ahead, now_ms=0)
+        enqueue(scheduling, "a", "b")
+        scheduling.pause("mail", now_ms=1)
+        assert ids(claim(scheduling, 2)) == ["a"]
+        assert scheduling.next_due_ms() == 0
+        assert ids(claim(scheduling, 3)) == ["b"]
+        assert scheduling.counts()["queued"] == 25
+
+    def test_jobs_that_claims_passed_over_come_back_in_their_order(self, scheduling: Ledger) -> None:
+        scheduling.enqueue(
+            [
+                NewJob("last", "text", queue="mail"),
+                NewJob("delayed", "text", queue="mail", priority=9, run_at_ms=50),
+                *(NewJob(f"mail-{n:02}", "text", queue="mail", priority=5) for n in range(12)),
+            ],
+            now_ms=0,
+        )
+        enqueue(scheduling, "other", priority=6)
+        scheduling.pause("mail", now_ms=1)
+        assert ids(claim(scheduling, 2)) == ["other"]
+        assert claim(scheduling, 3) == []
+        enqueue(scheduling, "between", priority=1, now_ms=3)
+        assert scheduling.resume("mail", now_ms=4)
+        assert scheduling.paused() == []
+        taken = ids(claim(scheduling, 5, limit=20))
+        assert taken == [*(f"mail-{n:02}" for n in range(12)), "between", "last"]
+        assert scheduling.next_due_ms(queues=["mail"]) == 50
+        assert ids(claim(scheduling, 50)) == ["delayed"]
+
+    def test_a_queue_can_be_paused_again_after_its_jobs_were_passed_over(self, scheduling: Ledger) -> None:
+        enqueue(scheduling, "a", queue="mail", priority=9)
+        enqueue(scheduling, "b", "c")
+        scheduling.pause("mail", now_ms=1)
+        assert ids(claim(scheduling, 2)) == ["b"]
+        scheduling.resume("mail", now_ms=3)
+        assert scheduling.pause("mail", now_ms=4)
+        assert ids(claim(scheduling, 5)) == ["c"]
+        scheduling.resume("mail", now_ms=6)
+        assert ids(claim(scheduling, 7)) == ["a"]
+
+    def test_jobs_that_were_passed_over_expire_and_can_be_cancelled(self, scheduling: Ledger) -> None:
+        enqueue(scheduling, "late", queue="mail", priority=9, expires_at_ms=10)
+        enqueue(scheduling, "unwanted", queue="mail", priority=9)
+        enqueue(scheduling, "a")
+        scheduling.pause("mail", now_ms=1)
+        assert ids(claim(scheduling, 2, limit=9)) == ["a"]
+        assert scheduling.cancel("unwanted", now_ms=3)
+        assert claim(scheduling, 10) == []
+        assert scheduling.counts()["dead"] == 2
+        scheduling.resume("mail", now_ms=11)
+        assert claim(scheduling, 12) == []
 
     def test_paused_jobs_wake_nobody(self, scheduling: Ledger) -> None:
         """Else a worker would ask again and again for what it can not have."""

@@ -155,13 +155,12 @@ WHERE id = ANY(ARRAY(
 ))
 
 -- name: give_back
--- The first jobs of a queue that were passed over, in the order of claims, enter the indexes again.
+-- Jobs of a queue that were passed over enter the indexes again.
 UPDATE {schema}.fencepost_jobs SET waiting = (run_at_ms IS NOT NULL)::int
 WHERE id = ANY(ARRAY(
     SELECT id::text FROM {schema}.fencepost_jobs
     WHERE queue = %(queue)s AND state = 'queued' AND waiting = 2
-    ORDER BY priority DESC, coalesce(run_at_ms, enqueued_at_ms, 0), key
-    LIMIT %(limit)s
+    ORDER BY effect LIMIT %(limit)s
     FOR UPDATE SKIP LOCKED
 ))
 

@@ -99,6 +99,13 @@ WITH RECURSIVE lane (queue, effect) AS (
             )
             UNION ALL
             SELECT * FROM (
+                SELECT effect FROM fencepost_jobs INDEXED BY fencepost_passed_over{_all}
+                WHERE state = 'queued' AND waiting = 2
+                    AND [[queue = lane.queue AND ]]effect > lane.effect
+                ORDER BY effect LIMIT 1
+            )
+            UNION ALL
+            SELECT * FROM (
                 SELECT effect FROM fencepost_jobs INDEXED BY fencepost_leases{_all}
                 WHERE state = 'running'
                     AND [[queue = lane.queue AND ]]effect > lane.effect
@@ -189,12 +196,11 @@ WHERE key IN (
 )
 
 -- name: give_back
--- The first jobs of a queue that were passed over, in the order of claims, enter the indexes again.
+-- Jobs of a queue that were passed over enter the indexes again.
 UPDATE fencepost_jobs SET waiting = (run_at_ms IS NOT NULL)
 WHERE key IN (
     SELECT key FROM fencepost_jobs INDEXED BY fencepost_passed_over
     WHERE queue = :queue AND state = 'queued' AND waiting = 2
-    ORDER BY priority DESC, coalesce(run_at_ms, enqueued_at_ms, 0), key
     LIMIT :limit
 )
 

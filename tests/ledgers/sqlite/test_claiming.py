@@ -96,16 +96,15 @@ def test_what_finds_nothing_writes_nothing(ledger: SqliteLedger, commits: Commit
 
 # -- the statements read by their indexes --
 
+FORMS = ("lanes", "passed", "promote", "pick", "reapable", "expired", "purgeable", "next_due")
 HOT = (
-    "lanes",
-    "passed",
-    "promote",
-    "pick",
-    "reapable",
-    "expired",
-    "purgeable",
-    "next_due",
-    "queues_with_retention",
+    *FORMS,
+    *(f"{name}_all" for name in FORMS),
+    "pauses_of",
+    "paused_ahead",
+    "pass_over",
+    "give_back",
+    "forget_pause",
 )
 ALL_IDS = (
     "known",
@@ -127,10 +126,11 @@ def test_no_hot_statement_walks_through_a_table(ledger: SqliteLedger, name: str)
     assert any("fencepost_" in step or step.startswith("SEARCH") for step in steps)
 
 
-def test_a_pick_sorts_nothing_but_the_few_it_takes(ledger: SqliteLedger) -> None:
+@pytest.mark.parametrize("name", ["pick", "pick_all"])
+def test_a_pick_sorts_nothing_but_the_few_it_takes(ledger: SqliteLedger, name: str) -> None:
     """One sort merges the lanes' first rows; within a lane the index is the order."""
     with ledger._database.read() as transaction:
-        steps = plan(transaction.connection, statements()["pick"])
+        steps = plan(transaction.connection, statements()[name])
     assert sum("TEMP B-TREE" in step for step in steps) == 1
 
 

@@ -57,50 +57,52 @@ CREATE INDEX fencepost_listed ON {schema}.fencepost_jobs (key) WHERE coalesce(st
 
 -- The claim's path: what could be picked now, in the order of claims. Each index of the path comes twice: for claims
 -- of named queues, and (_all) for claims of all queues, of which there may be any number. No planner may take the one
--- for the other, which in an empty table cost the same: a plan is kept when the table is large. Hence the first has a
--- condition that only a claim of a queue fulfils, and the second's effects are an expression.
+-- for the other, which in an empty table cost the same: a plan is kept when the table is large. Hence each has a condition
+-- that only its own claims fulfil: those of a queue ask for a queue, those of all ask for the effect as an expression.
 CREATE INDEX fencepost_ready ON {schema}.fencepost_jobs (
     queue, effect, priority DESC, coalesce(run_at_ms, enqueued_at_ms, 0), key
 ) WHERE state = 'queued' AND waiting = 0 AND queue IS NOT NULL;
 
 CREATE INDEX fencepost_ready_all ON {schema}.fencepost_jobs (
     coalesce(effect, ''), priority DESC, coalesce(run_at_ms, enqueued_at_ms, 0), key
-) WHERE state = 'queued' AND waiting = 0;
+) WHERE state = 'queued' AND waiting = 0 AND coalesce(effect, '') IS NOT NULL;
 
 CREATE INDEX fencepost_waiting ON {schema}.fencepost_jobs (queue, effect, run_at_ms)
 WHERE state = 'queued' AND waiting = 1 AND queue IS NOT NULL;
 
 CREATE INDEX fencepost_waiting_all ON {schema}.fencepost_jobs (coalesce(effect, ''), run_at_ms)
-WHERE state = 'queued' AND waiting = 1;
+WHERE state = 'queued' AND waiting = 1 AND coalesce(effect, '') IS NOT NULL;
 
-CREATE INDEX fencepost_passed_over ON {schema}.fencepost_jobs (
-    queue, priority DESC, coalesce(run_at_ms, enqueued_at_ms, 0), key
-) WHERE state = 'queued' AND waiting = 2;
+CREATE INDEX fencepost_passed_over ON {schema}.fencepost_jobs (queue, effect)
+WHERE state = 'queued' AND waiting = 2 AND queue IS NOT NULL;
+
+CREATE INDEX fencepost_passed_over_all ON {schema}.fencepost_jobs (coalesce(effect, ''))
+WHERE state = 'queued' AND waiting = 2 AND coalesce(effect, '') IS NOT NULL;
 
 CREATE INDEX fencepost_leases ON {schema}.fencepost_jobs (queue, effect, lease_until_ms, key)
 WHERE state = 'running' AND queue IS NOT NULL;
 
 CREATE INDEX fencepost_leases_all ON {schema}.fencepost_jobs (coalesce(effect, ''), lease_until_ms, key)
-WHERE state = 'running';
+WHERE state = 'running' AND coalesce(effect, '') IS NOT NULL;
 
 CREATE INDEX fencepost_expiry ON {schema}.fencepost_jobs (queue, effect, expires_at_ms, key)
 WHERE expires_at_ms IS NOT NULL AND state IN ('queued', 'running') AND queue IS NOT NULL;
 
 CREATE INDEX fencepost_expiry_all ON {schema}.fencepost_jobs (coalesce(effect, ''), expires_at_ms, key)
-WHERE expires_at_ms IS NOT NULL AND state IN ('queued', 'running');
+WHERE expires_at_ms IS NOT NULL AND state IN ('queued', 'running') AND coalesce(effect, '') IS NOT NULL;
 
 -- Used-up attempts of queued jobs: against the claiming worker's limit, and against the job's own.
 CREATE INDEX fencepost_attempts ON {schema}.fencepost_jobs (queue, effect, attempts)
 WHERE state = 'queued' AND attempts > 0 AND max_attempts IS NULL AND queue IS NOT NULL;
 
 CREATE INDEX fencepost_attempts_all ON {schema}.fencepost_jobs (coalesce(effect, ''), attempts)
-WHERE state = 'queued' AND attempts > 0 AND max_attempts IS NULL;
+WHERE state = 'queued' AND attempts > 0 AND max_attempts IS NULL AND coalesce(effect, '') IS NOT NULL;
 
 CREATE INDEX fencepost_exhausted ON {schema}.fencepost_jobs (queue, effect, key)
 WHERE state = 'queued' AND attempts >= max_attempts AND queue IS NOT NULL;
 
 CREATE INDEX fencepost_exhausted_all ON {schema}.fencepost_jobs (coalesce(effect, ''), key)
-WHERE state = 'queued' AND attempts >= max_attempts;
+WHERE state = 'queued' AND attempts >= max_attempts AND coalesce(effect, '') IS NOT NULL;
 
 CREATE INDEX fencepost_held ON {schema}.fencepost_jobs (queue)
 WHERE state = 'held';
@@ -181,8 +183,6 @@ CREATE TABLE {schema}.fencepost_schedules (
     tz_version text COLLATE "C",
     last_id text
 );
-
-CREATE INDEX fencepost_due_schedules ON {schema}.fencepost_schedules (next_ms);
 
 -- resuming: the queue is not paused any more, but jobs that were passed over are not yet all back in their indexes.
 CREATE TABLE {schema}.fencepost_paused (

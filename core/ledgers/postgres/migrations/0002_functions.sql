@@ -45,6 +45,13 @@ BEGIN
                 UNION ALL
                 (
                     SELECT job.effect::text COLLATE "C" AS effect FROM {schema}.fencepost_jobs AS job
+                    WHERE job.state = 'queued' AND job.waiting = 2
+                        AND job.queue = lane.queue AND job.effect > lane.effect
+                    ORDER BY job.effect LIMIT 1
+                )
+                UNION ALL
+                (
+                    SELECT job.effect::text COLLATE "C" AS effect FROM {schema}.fencepost_jobs AS job
                     WHERE job.state = 'running'
                         AND job.queue = lane.queue AND job.effect > lane.effect
                     ORDER BY job.effect LIMIT 1
@@ -93,6 +100,13 @@ BEGIN
                 (
                     SELECT coalesce(job.effect, '') AS effect FROM {schema}.fencepost_jobs AS job
                     WHERE job.state = 'queued' AND job.waiting = 1
+                        AND coalesce(job.effect, '') > lane.effect
+                    ORDER BY coalesce(job.effect, '') LIMIT 1
+                )
+                UNION ALL
+                (
+                    SELECT coalesce(job.effect, '') AS effect FROM {schema}.fencepost_jobs AS job
+                    WHERE job.state = 'queued' AND job.waiting = 2
                         AND coalesce(job.effect, '') > lane.effect
                     ORDER BY coalesce(job.effect, '') LIMIT 1
                 )
@@ -499,7 +513,7 @@ BEGIN
                 CROSS JOIN LATERAL (
                     SELECT job.run_at_ms, job.effect FROM {schema}.fencepost_jobs AS job
                     WHERE job.queue = resumed.queue AND job.state = 'queued' AND job.waiting = 2
-                    ORDER BY job.priority DESC
+                    ORDER BY job.effect
                 ) AS job
                 WHERE resumed.resuming AND job.effect = lane.effect
             )
@@ -542,7 +556,7 @@ BEGIN
                 CROSS JOIN LATERAL (
                     SELECT job.run_at_ms, job.effect FROM {schema}.fencepost_jobs AS job
                     WHERE job.queue = resumed.queue AND job.state = 'queued' AND job.waiting = 2
-                    ORDER BY job.priority DESC
+                    ORDER BY job.effect
                 ) AS job
                 WHERE resumed.resuming AND job.effect = lane.effect AND resumed.queue = lane.queue
             )

@@ -56,9 +56,11 @@ WHERE state = 'queued' AND waiting = 1;
 CREATE INDEX fencepost_waiting_all ON fencepost_jobs (effect, run_at_ms)
 WHERE state = 'queued' AND waiting = 1;
 
-CREATE INDEX fencepost_passed_over ON fencepost_jobs (
-    queue, priority DESC, coalesce(run_at_ms, enqueued_at_ms, 0), key
-) WHERE state = 'queued' AND waiting = 2;
+CREATE INDEX fencepost_passed_over ON fencepost_jobs (queue, effect)
+WHERE state = 'queued' AND waiting = 2;
+
+CREATE INDEX fencepost_passed_over_all ON fencepost_jobs (effect)
+WHERE state = 'queued' AND waiting = 2;
 
 CREATE INDEX fencepost_leases ON fencepost_jobs (queue, effect, lease_until_ms)
 WHERE state = 'running';
@@ -161,8 +163,6 @@ CREATE TABLE fencepost_schedules (
     tz_version TEXT,
     last_id TEXT
 ) STRICT;
-
-CREATE INDEX fencepost_due_schedules ON fencepost_schedules (next_ms);
 
 -- 1: the queue is not paused any more, but jobs that were passed over are not yet all back in their indexes.
 CREATE TABLE fencepost_paused (
