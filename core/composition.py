@@ -45,20 +45,23 @@ class Effects:
         """
         self._warn = warn
         only = wanted[0] if wanted and len(wanted) == 1 else None
-        self.plugins: Plugins = Plugins.load(blocked=tuple(blocked or ()), modules=tuple(modules or ()))
         origin = str(config.path) if config.path else ""
         in_file = plugin_settings.from_table(config.effects, origin=origin)
         in_options = plugin_settings.from_options(settings or (), effect=only)
         by_program = plugin_settings.from_table(dict(given or {}), origin="load_effects")
+        self._settings = plugin_settings.merged(in_file, by_program, in_options)
+        self.plugins: Plugins = Plugins.load(
+            blocked=tuple(blocked or ()), modules=tuple(modules or ()), settings=self._settings
+        )
         for name in (*in_options, *by_program):
-            self.plugins.find(name)
+            if not self.plugins.is_middleware(name):
+                self.plugins.find(name)
         for name in in_file:
             if not tolerant and not self.plugins.has(
                 name
             ):  # the file may be shared with machines that have it
                 self._warn(f"{origin} [effects.{name}]: no effect of that name is installed here")
         self._while_open = ExitStack()
-        self._settings = plugin_settings.merged(in_file, by_program, in_options)
 
     def __enter__(self) -> Self:
         self._while_open.enter_context(self.plugins.redactor.cleaning_logs())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from pluggy import PluginManager
 
@@ -46,6 +46,16 @@ def bind(plugin: object, *, around: Sequence[object] = ()) -> PluginManager:
     return manager
 
 
+class Around(Protocol):
+    """Middleware, as an effect knows it."""
+
+    wrappers: object
+    changes_text: bool
+
+    def text(self, text: str, info: EffectInfo) -> str:
+        """Return what the effect is to see."""
+
+
 class BoundEffect:
     """What a worker calls: see ``fencepost.core.effect.Effect``."""
 
@@ -57,7 +67,7 @@ class BoundEffect:
         *,
         given: Settings,
         environ: Mapping[str, str],
-        middleware: Sequence[object] = (),
+        middleware: Sequence[Around] = (),
         secrets: Redactor,
     ) -> None:
         """``secrets`` is told those of this effect before any of its code runs that knows them."""
@@ -69,7 +79,8 @@ class BoundEffect:
         self.redactor = Redactor(own_secrets)
         secrets.learn(own_secrets)
         self._has_secrets = bool(self.redactor)
-        self._hooks = bind(plugin, around=middleware).hook
+        self._hooks = bind(plugin, around=[one.wrappers for one in middleware]).hook
+        self._changing = [one for one in reversed(middleware) if one.changes_text]
         self._open = True
         try:
             self._hooks.effect_configure(settings=settings, info=info)
@@ -91,7 +102,7 @@ class BoundEffect:
             PluginError: the effect's validation is itself at fault.
         """
         try:
-            self._hooks.effect_validate(text=text, info=self.info)
+            self._hooks.effect_validate(text=self._seen(text), info=self.info)
         except BaseException as error:  # a refusal is told apart from a fault
             if not is_fault(error):
                 raise
@@ -146,7 +157,32 @@ class BoundEffect:
             cause = self.redactor.error(error)
             _log.warning("effect_close of the effect %r failed", self.info.name, exc_info=cause)
 
+    def _seen(self, text: str) -> str:
+        """What the effect sees of a stored text."""
+        for one in self._changing:
+            text = one.text(text, self.info)
+        return text
+
     def _guarded(self, call: Callable[..., Any], **arguments: Any) -> Any:
+        if self._changing:
+            return self._checked(self._changed(call), arguments)
+        return self._checked(call, arguments)
+
+    def _changed(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """The call, with the text that middleware makes of the stored one."""
+
+        def changed(
+            *, text: str | None = None, request: EffectRequest | None = None, info: EffectInfo
+        ) -> Any:
+            if request is None:
+                assert text is not None, "a pure effect is given a text"
+                return call(text=self._seen(text), info=info)
+            request.text = self._seen(request.stored_text)
+            return call(request=request, info=info)
+
+        return changed
+
+    def _checked(self, call: Callable[..., Any], arguments: dict[str, Any]) -> Any:
         if not self._has_secrets:
             return call(**arguments, info=self.info)
         request = arguments.get("request")

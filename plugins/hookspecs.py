@@ -3,6 +3,9 @@
 A plugin takes of a hook's arguments those that it wants, by name. ``info`` is the declaration of the effect that
 is called: of no use to the effect itself, but to a wrapper that sits around many effects.
 
+Middleware that takes settings declares them with ``effect_info``, too, and implements neither of the two; it may
+implement ``effect_configure``, ``effect_close`` and ``effect_text``.
+
 An effect implements ``effect_info`` and exactly one of ``effect_outcome`` and ``effect_apply``; the other
 ``effect_`` hooks as it needs them. A plugin without ``effect_info`` is an observer (the hooks after
 ``effect_close``), or middleware (wrappers of the ``effect_`` hooks that say so), or both.
@@ -54,6 +57,22 @@ def effect_configure(settings: Mapping[str, Any], info: EffectInfo) -> None:
     Called: once, before any other hook but ``effect_info``, by the worker and where a text is validated.
     Thread: the main thread.
     Raising: the effect cannot be used, and the command that needs it ends with the error.
+    Wrappers: no.
+    Since: 1
+    """
+
+
+@hookspec(firstresult=True)
+def effect_text(text: str, info: EffectInfo) -> str:  # type: ignore[empty-body]
+    """Change the text that other plugins' effects see: decrypt it, fill in a template. For middleware.
+
+    Stored input, digest and idempotency key stay those of the stored text. Where several plugins change the text, the
+    outermost is asked first. For a pure effect it must give the same answer whenever it is asked.
+
+    Called: before ``effect_validate``, ``effect_outcome``, ``effect_apply`` and ``effect_reconcile``, with the stored
+        text. It must not change anything outside.
+    Thread: any of the worker's; at enqueue the caller's.
+    Raising: as if the hook that follows had raised it.
     Wrappers: no.
     Since: 1
     """

@@ -15,6 +15,7 @@ from ..core.model.texts import headline
 from . import discovery
 from .bound_effect import BoundEffect, bind
 from .discovery import Found
+from .middleware import Middleware
 from .observers import Observers
 from .redact import Redactor
 from .rules import NAMESPACE, Hooks, check_api, check_effect, is_fault, read_hooks
@@ -48,6 +49,7 @@ class Plugins:
         *,
         blocked: Collection[str],
         environ: Mapping[str, str],
+        settings: Mapping[str, Settings] | None = None,
         around: Sequence[object] = (),
     ) -> None:
         """Use ``Plugins.load``."""
@@ -58,10 +60,10 @@ class Plugins:
         self.redactor = Redactor()
         """Hides the secrets of every effect that was chosen, or was to be: for logs and tracebacks."""
         self._chosen: dict[str, tuple[Settings, BoundEffect]] = {}
-        self.middleware = [
-            one.plugin for one in self._good() if one.hooks and one.hooks.wrapped and not one.info
-        ] + list(around)
-        """What stands around every effect, the outermost last."""
+        self._settings = dict(settings or {})
+        self._around = list(around)
+        self._middleware: list[Middleware] | None = None
+        """What stands around every effect, the outermost last; configured when the first effect is chosen."""
         self._observers = Observers((one.found.name, one.plugin) for one in self._good())
 
     @classmethod
@@ -74,13 +76,14 @@ class Plugins:
         tolerant: bool = False,
         environ: Mapping[str, str] | None = None,
         folder: Path | None = None,
+        settings: Mapping[str, Settings] | None = None,
         around: Sequence[object] = (),
     ) -> Plugins:
         """Load every installed plugin that is not blocked, then those that ``modules`` names.
 
         What ships is loaded only when it is wanted. ``folder`` is where ``modules`` looks for files (default:
-        the working folder); ``environ`` replaces the process's environment;
-        ``around`` is further middleware, as objects.
+        the working folder); ``environ`` replaces the process's environment. ``settings`` has those of middleware,
+        by its name; ``around`` is further middleware, as objects.
 
         Raises:
             PluginError: one of ``modules`` cannot be loaded, unless ``tolerant``; installed ones never raise.
@@ -96,7 +99,9 @@ class Plugins:
                 raise PluginError(f"--plugin {one.name}: {result.reason}")
             if not any(result.plugin is known.plugin for known in loaded if known.plugin is not None):
                 loaded.append(result)
-        return cls(loaded, discovery.builtins(), blocked=blocked, environ=environ, around=around)
+        return cls(
+            loaded, discovery.builtins(), blocked=blocked, environ=environ, settings=settings, around=around
+        )
 
     @property
     def observers(self) -> Observers:
@@ -106,7 +111,7 @@ class Plugins:
     def effect_names(self) -> list[str]:
         """The effects that can be chosen, by name."""
         shipped = [name for name, found in self._builtins.items() if not found.is_blocked(self._blocked)]
-        return sorted({*shipped, *(one.info.name for one in self._good() if one.info)})
+        return sorted({*shipped, *(one.info.name for one in self._good() if _has_effect(one) and one.info)})
 
     def all(self) -> list[Loaded]:
         """Every plugin and what became of it: what ships first, then by distribution."""
@@ -135,7 +140,7 @@ class Plugins:
             one.hooks,
             given=given,
             environ=self._environ,
-            middleware=self.middleware,
+            middleware=self._configured_middleware(),
             secrets=self.redactor,
         )
         self._chosen[name] = (given, effect)
@@ -174,6 +179,37 @@ class Plugins:
         """Close every chosen effect, the last one first."""
         for _, effect in reversed(self._chosen.values()):
             effect.close()
+        for one in reversed(self._middleware or ()):
+            one.close()
+        self._middleware = []
+
+    def is_middleware(self, name: str) -> bool:
+        """Whether a plugin that stands around effects has declared settings under that name."""
+        return any(one.info is not None and one.info.name == name for one in self._around_effects())
+
+    @property
+    def wraps(self) -> bool:
+        """Whether a plugin stands around the effects of others."""
+        return bool(self._around_effects() or self._around)
+
+    def _around_effects(self) -> list[Loaded]:
+        return [one for one in self._good() if one.hooks is not None and one.hooks.of_middleware]
+
+    def _configured_middleware(self) -> list[Middleware]:
+        if self._middleware is None:
+            loaded = [(one.plugin, one.hooks, one.info) for one in self._around_effects()]
+            self._middleware = [
+                Middleware(
+                    plugin,
+                    hooks or read_hooks(plugin),
+                    info,
+                    given=self._settings.get(info.name, {}) if info else {},
+                    environ=self._environ,
+                    secrets=self.redactor,
+                )
+                for plugin, hooks, info in [*loaded, *((plugin, None, None) for plugin in self._around)]
+            ]
+        return self._middleware
 
     def _good(self) -> list[Loaded]:
         return [one for one in self._loaded if one.state == "loaded"]
@@ -183,7 +219,9 @@ class Plugins:
         return name in self._builtins
 
     def has(self, name: str) -> bool:
-        """Whether a plugin has the effect of that name, be it broken or blocked."""
+        """Whether a plugin has the effect or the middleware of that name, be it broken or blocked."""
+        if self.is_middleware(name):
+            return True
         try:
             self.find(name)
         except EffectNotFound:
@@ -200,7 +238,7 @@ class Plugins:
             PluginError: its plugin is broken or blocked.
         """
         for one in self._good():
-            if one.info and one.info.name == name:
+            if one.info and one.info.name == name and _has_effect(one):
                 return one
         if name in self._builtins:
             shipped = _load(self._builtins[name], self._blocked)
@@ -208,13 +246,17 @@ class Plugins:
                 return shipped
             raise PluginError(_why_not(name, shipped))
         for one in self._loaded:
-            if name in (one.found.name, one.info.name if one.info else None):
+            if one.state != "loaded" and name in (one.found.name, one.info.name if one.info else None):
                 raise PluginError(_why_not(name, one))
         names = ", ".join(self.effect_names()) or "none"
         raise EffectNotFound(
             f"there is no effect {name!r}; installed are: {names}. Install the package that has it, or name its "
             "module with --plugin; `fencepost plugins` shows what was found"
         )
+
+
+def _has_effect(one: Loaded) -> bool:
+    return one.hooks is not None and one.hooks.of_effect
 
 
 def blocked_by(environ: Mapping[str, str]) -> set[str]:

@@ -44,6 +44,16 @@ class Hooks:
     wrapped: tuple[str, ...]
 
     @property
+    def of_effect(self) -> bool:
+        """Whether they do the work of an effect."""
+        return "effect_outcome" in self.implemented or "effect_apply" in self.implemented
+
+    @property
+    def of_middleware(self) -> bool:
+        """Whether they stand around the effects of other plugins."""
+        return not self.of_effect and bool(self.wrapped or "effect_text" in self.implemented)
+
+    @property
     def names(self) -> list[str]:
         """All of them in lifecycle order, the wrapped ones marked."""
         return [name for name in HOOKS if name in self.implemented] + [
@@ -108,7 +118,9 @@ def read_hooks(plugin: object) -> Hooks:
             or "it implements no hook: put @hookimpl above the functions that are meant as hooks"
         )
     if "effect_info" not in implemented:
-        orphan = next((hook for hook in implemented if hook.startswith("effect_")), None)
+        orphan = next(
+            (hook for hook in implemented if hook.startswith("effect_") and hook != "effect_text"), None
+        )
         if orphan:
             raise PluginError(
                 f"it implements {orphan} but not effect_info, which names the effect; to change what other "
@@ -130,6 +142,9 @@ def check_effect(info: object, hooks: Hooks) -> EffectInfo:
         value = getattr(info, part)
         if not isinstance(value, str) or not value.strip():
             raise PluginError(f"the effect's {part} is {value!r}; it must be a text that is not empty")
+    if hooks.of_middleware:
+        _check_settings(info, pure=True)
+        return info
     if info.delivery not in DELIVERIES:
         raise PluginError(
             f"the effect's delivery is {info.delivery!r}; it must be one of {', '.join(DELIVERIES)} "
@@ -144,7 +159,7 @@ def check_effect(info: object, hooks: Hooks) -> EffectInfo:
     if not pure and not acting:
         raise PluginError(
             "it implements neither effect_outcome (for an effect that only computes) nor effect_apply "
-            "(for one that changes something)"
+            "(for one that changes something); middleware has a wrapper, or effect_text"
         )
     _check_delivery(info, hooks, pure=pure)
     _check_settings(info, pure=pure)
@@ -207,6 +222,13 @@ def _hooks_elsewhere(plugin: object) -> str | None:
                 f"name {called}:plugin"
             )
     return None
+
+
+class Wrappers:
+    """The wrappers of a plugin alone, as a plugin: its other hooks are not for the effects that it stands around."""
+
+    def __init__(self, plugin: object) -> None:
+        vars(self).update({name: function for name, function, marks in _marked(plugin) if _wraps(marks)})
 
 
 def _marked(plugin: object) -> Iterator[tuple[str, Callable[..., object], dict[str, Any]]]:

@@ -64,7 +64,7 @@ def declared(info: EffectInfo, *, pure: bool) -> dict[str, Setting]:
 
 
 def resolve(
-    info: EffectInfo, given: Settings, environ: Mapping[str, str], *, pure: bool
+    info: EffectInfo, given: Settings, environ: Mapping[str, str], *, pure: bool, kind: str = "effect"
 ) -> Mapping[str, Any]:
     """What ``effect_configure`` gets: every declared setting, checked, secrets hidden from ``repr``.
 
@@ -79,7 +79,7 @@ def resolve(
         if key not in settings:
             known = ", ".join(sorted(settings)) or "none"
             raise PluginError(
-                f"{one.origin}: the effect {info.name!r} has no setting {key!r}; its settings are: {known}"
+                f"{one.origin}: the {kind} {info.name!r} has no setting {key!r}; its settings are: {known}"
             )
         values[key] = _checked(key, settings[key], one)
     missing = []
@@ -94,7 +94,7 @@ def resolve(
             values[key] = setting.default
     if missing:
         raise NotConfigured(
-            f"the effect {info.name!r} needs the setting {', '.join(missing)}: give it in fencepost.toml under "
+            f"the {kind} {info.name!r} needs the setting {', '.join(missing)}: give it in fencepost.toml under "
             f"[effects.{info.name}], or with {OPTION} {info.name}.KEY=VALUE"
         )
     return MappingProxyType(values)

@@ -137,6 +137,7 @@ def check(
                 observed=None if observed is None else _counter(observed),
                 text=DEFAULT_TEXT if text is None else text,
                 settings=given.get(effect, {}),
+                middleware={name: values for name, values in given.items() if name != effect},
                 plugins=plugin or (),
             )
             results: list[Result] = case.results(*(point or ()))

@@ -82,6 +82,9 @@ class EffectRequest:
     ) -> None:
         self.id = id
         self.text = text
+        """What the effect is to work on: the stored text, or what middleware has made of it."""
+        self.stored_text = text
+        """The text of the job, of which the digest and the idempotency key are made."""
         self.attempt = attempt
         self.fence = fence
         self.deadline = deadline
@@ -101,7 +104,7 @@ class EffectRequest:
     @cached_property
     def input_sha256(self) -> str:
         """SHA-256 of the text's UTF-8 bytes, in lower-case hex; it stands in the receipt."""
-        return text_sha256(self.text)
+        return text_sha256(self.stored_text)
 
     @cached_property
     def idempotency_key(self) -> str:

@@ -13,7 +13,7 @@ from ...core.model.documents import JSON
 from ...core.model.effect import EffectInfo
 from ..manager import Plugins
 from ..rules import NAMESPACE
-from ..settings import Given, declared
+from ..settings import Given, Settings, declared
 from .plays import Plays
 from .points import POINTS, Point
 from .processes import WorkerHost
@@ -38,6 +38,7 @@ class EffectCase:
         text: what the jobs carry.
         other_text: what the second job carries where there are two; the same text unless given.
         settings: the effect's; a path may be given as such. A required namespace that is not given is made up.
+        middleware: the settings of middleware, by its name.
         plugins: modules or files to load besides the installed plugins.
         reset: called before each row, for a world in which jobs would hide one another.
         accept: rows that may fail, each with the reason why that is acceptable.
@@ -54,6 +55,7 @@ class EffectCase:
     accept: Mapping[str, str] = field(default_factory=dict)
     ledger: Literal["directory", "sqlite"] = "directory"
     other_text: str | None = None
+    middleware: Mapping[str, Settings] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         plugins = Plugins.load(modules=self.plugins)
@@ -67,7 +69,7 @@ class EffectCase:
                 f"the effect {self.effect!r} changes something outside: give observed=, which counts how often the "
                 "outside world saw it"
             )
-        self.wrapped: bool = bool(plugins.middleware or found.hooks.wrapped)
+        self.wrapped: bool = bool(plugins.wraps or found.hooks.wrapped)
         for name in self.accept:
             self._point(name)
         # Jobs of one run never meet those of another one in a world that remembers.
@@ -129,7 +131,9 @@ class EffectCase:
         if wanted is not None and wanted.required:
             settings.setdefault(NAMESPACE, f"crash-kit-{self._run}")
         other_text = self.text if self.other_text is None else self.other_text
-        return Subject(self.effect, self.plugins, settings, self.text, other_text, self.observed)
+        return Subject(
+            self.effect, self.plugins, settings, self.text, other_text, self.observed, self.middleware
+        )
 
     @staticmethod
     def _point(name: str) -> Point:

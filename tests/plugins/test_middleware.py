@@ -4,6 +4,7 @@ import logging
 from textwrap import dedent
 
 import pytest
+from fencepost.core.errors import EffectNotFound, InvalidInput, PluginError
 from fencepost.plugins.manager import Plugins
 
 from .conftest import pure
@@ -121,3 +122,130 @@ def test_timing_logs_an_attempt_that_fails_too(site, caplog):
     with pytest.raises(KeyError):
         Plugins.load(modules=["timing"]).choose("fails").apply(request("x"))
     assert caplog.messages[0].endswith(" ms (job a, attempt 1)")
+
+
+# -- Settings, and another text --
+
+ROT = """
+    import codecs
+    closed = []
+
+    @hookimpl
+    def effect_info():
+        return EffectInfo(name="rot", summary="Reads texts that are turned by 13.", settings={
+            "prefix": Setting("What such a text begins with.", required=True),
+            "key": Setting("A key.", secret=True, env="ROT_KEY")})
+
+    @hookimpl
+    def effect_configure(settings):
+        global given
+        given = settings
+
+    @hookimpl
+    def effect_text(text, info):
+        prefix = given["prefix"]
+        return codecs.decode(text.removeprefix(prefix), "rot13") if text.startswith(prefix) else text
+
+    @hookimpl
+    def effect_close():
+        closed.append(True)
+    """
+ACTS = """
+    @hookimpl
+    def effect_info():
+        return EffectInfo(name="act", summary="s")
+
+    @hookimpl
+    def effect_validate(text):
+        if text != "hello":
+            raise ValueError(f"not {text}")
+
+    @hookimpl
+    def effect_apply(request):
+        return {"text": request.text, "digest": request.input_sha256, "key": request.idempotency_key}
+    """
+
+
+@pytest.fixture
+def rot(site, monkeypatch):
+    monkeypatch.setenv("ROT_KEY", "a-long-secret-key")
+    site.effect("rot", source=ROT)
+    site.effect("act", source=ACTS)
+    site.effect("one")
+    return lambda **settings: Plugins.load(settings={"rot": {"prefix": "rot:"} | settings})
+
+
+def test_middleware_changes_the_text_that_the_effect_sees_and_neither_digest_nor_key(rot):
+    act = rot().choose("act")
+    plain = request("rot:uryyb")
+    digest, key = plain.input_sha256, plain.idempotency_key
+    assert act.apply(request("rot:uryyb")) == {"text": "hello", "digest": digest, "key": key}
+    act.validate("rot:uryyb")
+    with pytest.raises(InvalidInput, match="not uryyb"):
+        act.validate("uryyb")
+    assert rot().choose("one").outcome("rot:uryyb") == {"by": "one", "text": "hello"}
+
+
+def test_a_text_is_changed_once_however_often_a_request_is_used(rot):
+    act, again = rot(prefix="").choose("act"), request("uryyb")
+    assert [act.apply(again)["text"], act.apply(again)["text"]] == ["hello", "hello"]
+
+
+def test_middleware_is_configured_once_and_closed_after_the_effects(rot):
+    import sys
+
+    plugins = rot()
+    plugins.choose("one")
+    plugins.choose("act")
+    assert plugins.redactor.text("a-long-secret-key") == "***"
+    assert sys.modules["plugin_rot"].closed == []
+    plugins.close()
+    plugins.close()
+    assert sys.modules["plugin_rot"].closed == [True]
+
+
+def test_no_effect_runs_without_the_middleware_that_lacks_a_setting(rot):
+    with pytest.raises(
+        PluginError, match=r"the middleware 'rot' needs the setting prefix: .*\[effects.rot\]"
+    ):
+        Plugins.load().choose("one")
+    with pytest.raises(
+        PluginError, match="the middleware 'rot' has no setting 'prefx'; its settings are: key, prefix"
+    ):
+        Plugins.load(settings={"rot": {"prefx": "x"}}).choose("one")
+
+
+def test_middleware_with_settings_is_no_effect(rot):
+    plugins = rot()
+    assert "rot" not in plugins.effect_names()
+    assert plugins.has("rot")
+    with pytest.raises(EffectNotFound, match="no effect 'rot'"):
+        plugins.choose("rot")
+
+
+def test_the_outermost_is_asked_for_the_text_first(site):
+    for name in ("inner", "outer"):
+        site.module(
+            name,
+            f"""
+            @hookimpl
+            def effect_text(text, info):
+                return text + " {name}"
+            """,
+        )
+    plugins = Plugins.load(modules=["inner", "outer"])
+    assert plugins.choose("count").outcome("x") == {"bytes": len("x outer inner"), "words": 3}
+
+
+def test_a_text_that_is_none_is_refused(site):
+    site.module(
+        "around",
+        """
+        @hookimpl
+        def effect_text(text, info):
+            return 7
+        """,
+    )
+    effect = Plugins.load(modules=["around"]).choose("count")
+    with pytest.raises(PluginError, match="effect_text returned int; it must return a text"):
+        effect.outcome("x")
