@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from .documents import JSON
 from .inputs import text_sha256
@@ -51,10 +51,6 @@ class EffectInfo:
     settings: Mapping[str, Setting] = field(default_factory=dict)
     receiver_key: str | None = None
     """For ``keyed``: where the receiver keeps the idempotency key (a header, a column, a parameter)."""
-
-
-_MAKING: Final = threading.Lock()
-"""Held while the event of a request is made, so that two threads of one effect never wait for two."""
 
 
 class EffectRequest:
@@ -99,7 +95,6 @@ class EffectRequest:
         self._extend = extend
         self._logger = logger
         self._gone = False
-        self._lost: threading.Event | None = None
 
     @cached_property
     def input_sha256(self) -> str:
@@ -119,19 +114,20 @@ class EffectRequest:
     @property
     def lost(self) -> threading.Event:
         """Set when the lease is gone: stop, whatever comes next is not reported as success."""
-        with _MAKING:
-            if self._lost is None:
-                self._lost = threading.Event()
+        # setdefault is one step, so that two threads of one effect never wait for two events. A lock might be held
+        # by another thread when an effect forks, and would never be free in the child.
+        event: threading.Event = self.__dict__.setdefault("_lost", threading.Event())
         if self._gone:
-            self._lost.set()
-        return self._lost
+            event.set()
+        return event
 
     def lose(self) -> None:
         """Set ``lost``; for the worker."""
         # In this order: whichever comes second, this or the first look, sets the event.
         self._gone = True
-        if self._lost is not None:
-            self._lost.set()
+        event: threading.Event | None = self.__dict__.get("_lost")
+        if event is not None:
+            event.set()
 
     def json(self) -> Any:
         """The text, read as JSON."""

@@ -15,6 +15,8 @@ from .prefetch import outage_nap_s
 
 _log = logging.getLogger("fencepost.worker")
 
+STOP_S: Final = 1.0
+"""How long the end of a worker waits for a step that the ledger does not end."""
 MAX_SCHEDULE_NAP_S: Final = 5.0
 """How soon a schedule that another process registered is noticed."""
 
@@ -39,8 +41,10 @@ class Maintenance:
         self._thread.start()
 
     def stop(self) -> None:
-        """Let the thread end after the step that it is taking."""
+        """End the thread. Returns after the step that it is taking, or when the ledger does not answer."""
         self._ended.set()
+        if self._thread.ident is not None:  # else its start failed, or a bounded worker never began it
+            self._thread.join(STOP_S)
 
     def _run(self) -> None:
         try:
@@ -64,6 +68,8 @@ class Maintenance:
                 nap_s = max(0.01, min(due_s, MAX_SCHEDULE_NAP_S, next_sweep - monotonic()))
                 failures = 0
             except LedgerError as error:
+                if self._ended.is_set():  # the worker no longer waits for this thread, and the ledger may be closed
+                    return
                 if not failures:
                     _log.warning("sweeps and schedules wait for the ledger: %s", error)
                 failures += 1

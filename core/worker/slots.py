@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable
 from time import monotonic
+from typing import NoReturn
 
 from ..errors import LedgerBusy, LedgerCorrupt, LedgerError, LedgerFailed
 from ..ledgers.protocol import Ledger
 from ..model.effect import EffectRequest
-from .attempt import Attempt, Broken, Lost, Verdict, perform
+from .attempt import Attempt, Broken, Finished, Lost, Verdict, perform
+from .context import CURRENT_JOB
 from .heartbeat import Heartbeats
 from .lease import RETRY_S
 from .options import WorkerOptions
@@ -43,6 +46,7 @@ class Slots:
         self._heartbeats = heartbeats
         self._stopping = stopping
         self._failed = failed
+        self._pid = os.getpid()
         self._threads = [
             threading.Thread(target=self._run, name=f"fencepost-slot-{number}", daemon=True)
             for number in range(0 if options.inline else options.concurrency)
@@ -60,7 +64,11 @@ class Slots:
     def make(self, attempt: Attempt) -> None:
         """Make the attempt in this thread, and hand it back."""
         attempt.started = monotonic()
+        outside = CURRENT_JOB.set(attempt.job)
         verdict = self._verdict(attempt) if self._is_worth_starting(attempt) else Lost()
+        CURRENT_JOB.reset(outside)
+        if os.getpid() != self._pid:
+            _end_child(verdict)
         self._work.put(Finish(attempt, verdict, monotonic()))
 
     def _run(self) -> None:
@@ -127,6 +135,14 @@ class Slots:
             first_claimed_at_ms=job.first_claimed_at_ms,
             now_ms=job.claimed_at_ms,
         )
+
+
+def _end_child(verdict: Verdict) -> NoReturn:
+    """End a child that an effect has forked and that returns from the effect: the worker is its parent alone.
+
+    It must not report the attempt a second time, nor claim jobs of its own.
+    """
+    os._exit(0 if isinstance(verdict, Finished) else 1)
 
 
 def read(ledger: Ledger, attempts: list[Attempt]) -> None:

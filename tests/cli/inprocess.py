@@ -5,7 +5,11 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import logging
+import signal
 import sys
+import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,7 +40,7 @@ def run(*arguments: str, stdin: bytes = b"") -> Ended:
     out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
     before, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO(stdin), "utf-8")
     try:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        with a_process_of_its_own(), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             try:
                 main(list(arguments))
                 status = 0
@@ -46,6 +50,24 @@ def run(*arguments: str, stdin: bytes = b"") -> Ended:
         sys.stdin = before
     out.flush()
     return Ended(status, out.buffer.getvalue().decode(), err.getvalue())  # type: ignore[attr-defined]
+
+
+@contextlib.contextmanager
+def a_process_of_its_own() -> Iterator[None]:
+    """Put back what a command changes in its process for good: log handlers, hooks and signal handlers."""
+    loggers = [logging.getLogger(), logging.getLogger("fencepost.cli")]
+    logs = [(logger, logger.handlers, logger.level, logger.propagate) for logger in loggers]
+    hooks = threading.excepthook, sys.unraisablehook
+    signals = [(number, signal.getsignal(number)) for number in (signal.SIGTERM, signal.SIGINT)]
+    try:
+        yield
+    finally:
+        for logger, handlers, level, propagate in logs:
+            logger.handlers, logger.level, logger.propagate = handlers, level, propagate
+        logging.captureWarnings(False)
+        threading.excepthook, sys.unraisablehook = hooks
+        for number, handler in signals:
+            signal.signal(number, handler)
 
 
 def refused(*arguments: str, stdin: bytes = b"") -> str:

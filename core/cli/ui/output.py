@@ -2,25 +2,69 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from io import TextIOWrapper
 from typing import Final, TextIO
 
 from ...errors import FencepostError
 from ...model.documents import readable
 
+STDOUT: Final = 1
+STDERR: Final = 2
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+
+WARNINGS: Final = logging.getLogger("fencepost.cli")
+"""Takes what ``warn`` says, where a program that reads log records is meant to; else it has no handler."""
 
 
 @contextmanager
 def documents_only() -> Iterator[TextIO]:
-    """Give stdout for our documents alone: what plugins print in the block goes to stderr."""
-    out = sys.stdout
-    with redirect_stdout(sys.stderr):
+    """Give stdout for our documents alone: what plugins print in the block goes to stderr.
+
+    So does what their children and C libraries write to descriptor 1: within the block it is stderr, and stdout has a
+    descriptor of its own, which children do not inherit.
+    """
+    out, behind = sys.stdout, _descriptor(sys.stdout)
+    with ExitStack() as until_the_end:
+        if behind == STDOUT:
+            out.flush()
+            out = until_the_end.enter_context(_moved_away(out))
+        until_the_end.enter_context(redirect_stdout(sys.stderr))
         yield out
+
+
+@contextmanager
+def _moved_away(stdout: TextIO) -> Iterator[TextIO]:
+    """Give stdout on another descriptor, and point descriptor 1 at stderr, until the block ends."""
+    stderr = _descriptor(sys.stderr)
+    kept = os.dup(STDOUT)
+    own = open(kept, "w", encoding=stdout.encoding, errors=stdout.errors)  # noqa: SIM115 - closed below
+
+    def leave_to_parent() -> None:
+        if not own.closed:  # a forked child that lives on must not keep whoever reads from seeing the end
+            os.dup2(STDOUT, kept, inheritable=False)
+
+    os.dup2(STDERR if stderr is None else stderr, STDOUT)
+    os.register_at_fork(after_in_child=leave_to_parent)
+    try:
+        yield own
+    finally:
+        os.dup2(kept, STDOUT)
+        with suppress(OSError):  # what could not be written was told by ``write``
+            own.close()
+
+
+def _descriptor(stream: TextIO) -> int | None:
+    try:
+        return stream.fileno()
+    except (OSError, ValueError, AttributeError):  # a stream in memory
+        return None
 
 
 def print_document(document: object, out: TextIO | None = None) -> None:
@@ -68,7 +112,10 @@ def unwritable(error: OSError) -> FencepostError:
 
 
 def warn(message: str) -> None:
-    """Print a warning to stderr."""
+    """Print a warning to stderr, or log it where every word on stderr is a log record."""
+    if WARNINGS.handlers:
+        WARNINGS.warning("%s", message)
+        return
     print(f"fencepost: {message}", file=sys.stderr)
 
 

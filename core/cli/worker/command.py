@@ -26,7 +26,9 @@ from ...worker.options import DEFAULT_GRACE_S, MAX_DELAY_MS, WorkerOptions
 from ...worker.settle import CrashHook
 from ..ui import complete, options
 from ..ui.output import documents_only, print_document, warn
+from .logs import set_up_logs
 from .process import default_claimant, run_worker
+from .signals import Guard, Signals, ending_in_time
 
 
 class CrashAfter(StrEnum):
@@ -41,6 +43,15 @@ class LogFormat(StrEnum):
 
     text = "text"
     json = "json"
+
+
+class LogLevel(StrEnum):
+    """The least severe log records that are shown."""
+
+    debug = "debug"
+    info = "info"
+    warning = "warning"
+    error = "error"
 
 
 def worker(
@@ -144,7 +155,11 @@ def worker(
         Optional[str],  # noqa: UP045
         typer.Option(metavar="FILE", help="A file that is touched whenever the worker makes progress."),
     ] = None,
-    log_format: Annotated[LogFormat, typer.Option(help="Log lines on stderr.")] = LogFormat.text,
+    log_format: Annotated[
+        LogFormat,
+        typer.Option(help="Log lines on stderr: everything that is logged in the process, effects included."),
+    ] = LogFormat.text,
+    log_level: Annotated[LogLevel, typer.Option(help="The least severe log lines to show.")] = LogLevel.info,
     set_: options.Set = None,
     plugin: options.Plugin = None,
     no_plugin: options.NoPlugin = None,
@@ -178,6 +193,11 @@ def worker(
         now_ms=logical_ms,
         schedules=not no_schedules,
     )
+    guard = Guard()
+    guard.start()
+    signals = Signals(guard, grace_s=worker_options.grace_s)
+    signals.install()  # as process 1 the kernel drops what has no handler, and a plugin may take long to load
+    set_up_logs(log_format.value, level=log_level.value)
     configured = load(config)
     # A plugin may change the working folder: what the person named is made absolute before any is loaded.
     store = store_name(store, configured)
@@ -185,6 +205,7 @@ def worker(
     clock = wall_ms if logical_ms is None else logical(logical_ms)
     with (
         documents_only() as out,
+        ending_in_time(guard) as run_is_over,
         Effects(
             configured, warn=warn, settings=set_, modules=plugin, blocked=no_plugin, wanted=effect
         ) as effects,
@@ -193,17 +214,20 @@ def worker(
         with open_ledger(store, clock=clock) as ledger:
             if not effect:
                 _warn_of_waiting(ledger, effects, chosen)
-            run_worker(
-                ledger,
-                chosen,
-                worker_options,
-                observers=effects.plugins.observers,
-                crash=None if crash_after is None else _crash_at(crash_after, out),
-                health_file=health_file,
-                log_format=log_format.value,
-                clock_name="logical" if logical_ms is not None else "ledger",
-                out=out,
-            )
+            try:
+                run_worker(
+                    ledger,
+                    chosen,
+                    worker_options,
+                    observers=effects.plugins.observers,
+                    crash=None if crash_after is None else _crash_at(crash_after, out),
+                    health_file=health_file,
+                    clock_name="logical" if logical_ms is not None else "ledger",
+                    signals=signals,
+                    out=out,
+                )
+            finally:
+                run_is_over()
 
 
 def _warn_of_waiting(ledger: Ledger, effects: Effects, served: Collection[str]) -> None:
