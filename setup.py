@@ -5,8 +5,7 @@ from setuptools import find_packages, setup
 ROOMS = ("core", "plugins", "effects")
 
 setup(
-    packages=["fencepost"]  # holds __main__.py alone
-    + [
+    packages=[
         name
         for room in ROOMS
         for name in (f"fencepost.{room}", *(f"fencepost.{room}.{sub}" for sub in find_packages(room)))

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import zipfile
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -43,9 +42,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_holds_every_file_of_the_three_rooms_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         packed = {name for name in archive.namelist() if ".dist-info/" not in name}
-    for_namespace = "fencepost/core/cli/namespace/__main__.py"
     expected = {
-        "fencepost/__main__.py" if (name := f"fencepost/{path.relative_to(ROOT)}") == for_namespace else name
+        f"fencepost/{path.relative_to(ROOT)}"
         for room in ROOMS
         for path in (ROOT / room).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".pyc"
@@ -64,14 +62,6 @@ def test_the_wheel_works_in_a_new_environment(wheel: Path, tmp_path: Path) -> No
         check=True,
     )
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    module = subprocess.run(
-        [str(binaries / "python"), "-m", "fencepost", "--version"],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        check=True,
-    )
-    assert module.stdout.startswith(b"fencepost ")
     shown = subprocess.run(
         [str(binaries / "fencepost"), "demo", "--input", str(ROOT / "docs/samples/jobs.json")],
         cwd=tmp_path,
@@ -90,13 +80,6 @@ def test_the_wheel_works_in_a_new_environment(wheel: Path, tmp_path: Path) -> No
 def test_the_checker_s_links_lead_to_the_rooms() -> None:
     for room in ROOMS:
         assert (ROOT / ".typing" / "fencepost" / room).resolve() == ROOT / room
-
-
-@pytest.mark.parametrize("cwd", [ROOT, ROOT.parent, Path("/")])
-def test_the_program_is_the_module_fencepost_too_from_any_folder(cwd: Path) -> None:
-    ended = subprocess.run([sys.executable, "-m", "fencepost", "--version"], cwd=cwd, capture_output=True)
-    assert (ended.returncode, ended.stderr) == (0, b"")
-    assert ended.stdout == f"fencepost {version('fencepost')}\n".encode()
 
 
 def test_there_is_no_package_above_the_rooms() -> None:
