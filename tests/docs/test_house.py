@@ -30,7 +30,7 @@ def defines(path):
     """The classes, functions and methods of a module, or the statements of a file of SQL."""
     text = path.read_text()
     if path.suffix == ".sql":
-        return set(re.findall(r"^-- name: (\w+)$", text, re.MULTILINE))
+        return set(re.findall(r"^-- name: (\w+)(?:\[\w+\])?$", text, re.MULTILINE))
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     return {node.name for node in ast.walk(ast.parse(text)) if isinstance(node, kinds)}
 
