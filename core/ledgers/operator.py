@@ -80,6 +80,11 @@ def cancel(*, error: str) -> ManualRule:
     return lambda job, now_ms, records: rules.cancel(job, now_ms=now_ms, error=error)
 
 
+def reschedule(*, run_at_ms: int | None, priority: int | None) -> ManualRule:
+    """See ``job.reschedule``."""
+    return lambda job, now_ms, records: rules.reschedule(job, run_at_ms=run_at_ms, priority=priority)
+
+
 def redrive() -> ManualRule:
     """See ``job.redrive``."""
     return lambda job, now_ms, records: rules.redrive(

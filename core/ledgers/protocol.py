@@ -162,6 +162,22 @@ class Ledger(Protocol):
     ) -> bool:
         """Bury a job that is not finished; its holder's later moves are refused."""
 
+    def reschedule(
+        self,
+        id: str,
+        *,
+        run_at_ms: int | None = None,
+        priority: int | None = None,
+        actor: str | None = None,
+        reason: str | None = None,
+        now_ms: int | None = None,
+    ) -> bool:
+        """Give a queued job another run_at, another priority, or both; what is not given stays as it is.
+
+        Raises:
+            InvalidInput: neither is given, or one is out of its range.
+        """
+
     def redrive(
         self, id: str, *, actor: str | None = None, reason: str | None = None, now_ms: int | None = None
     ) -> bool:

@@ -15,7 +15,7 @@ from ..errors import InvalidInput
 from ..model import job as rules
 from ..model.checks import MAX_SPAN_MS, check_int, check_string
 from ..model.documents import JSON
-from ..model.inputs import Input, NewJob, Request, check_name, check_request, check_schedule_name
+from ..model.inputs import PRIORITIES, Input, NewJob, Request, check_name, check_request, check_schedule_name
 from ..model.job import ClaimRequest, Decision, Job
 from ..model.queue_counts import QueueCounts
 from ..model.receipts import Receipt, Settled, Settlement
@@ -177,6 +177,25 @@ class LedgerVerbs(ABC):
         check_string(error, "error")
         check_instant(now_ms)
         return self._act("cancel", id, operator.cancel(error=error), Operator(actor, reason), now_ms)
+
+    def reschedule(
+        self,
+        id: str,
+        *,
+        run_at_ms: int | None = None,
+        priority: int | None = None,
+        actor: str | None = None,
+        reason: str | None = None,
+        now_ms: int | None = None,
+    ) -> bool:
+        if run_at_ms is None and priority is None:
+            raise InvalidInput("say what is to change: run_at_ms, priority, or both")
+        check_instant(run_at_ms, "run_at_ms")
+        check_instant(now_ms)
+        if priority is not None:
+            check_int(priority, "priority", low=PRIORITIES[0], high=PRIORITIES[1])
+        rule = operator.reschedule(run_at_ms=run_at_ms, priority=priority)
+        return self._act("reschedule", id, rule, Operator(actor, reason), now_ms)
 
     def redrive(
         self, id: str, *, actor: str | None = None, reason: str | None = None, now_ms: int | None = None

@@ -363,6 +363,16 @@ def cancel(job: Job, *, now_ms: int, error: str = CANCELLED) -> Job | None:
     return _dead(job, now_ms=now_ms, error=error) if job.state in (QUEUED, RUNNING) else None
 
 
+def reschedule(job: Job, *, run_at_ms: int | None, priority: int | None) -> Job | None:
+    """Give a queued job another run_at, another priority, or both; what is None stays as it is."""
+    if job.state != QUEUED:
+        return None
+    return job._replace(
+        run_at_ms=job.run_at_ms if run_at_ms is None else run_at_ms,
+        priority=job.priority if priority is None else priority,
+    )
+
+
 def redrive(job: Job, *, now_ms: int, has_receipt: bool, error: str = ATTEMPT_LOST) -> Job | None:
     """Give a dead job a new life; one that had started and left no receipt is held: nobody knows."""
     if job.state != DEAD:

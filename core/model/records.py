@@ -117,8 +117,8 @@ class AuditEntry:
 
     at_ms: int
     action: str
-    """cancel, redrive, resolve, purge, pause, resume, seal; copy-begin, copy-end; schedule-add, schedule-change,
-    schedule-remove (by ``apply_schedules``), schedule-run, schedule-pause, schedule-resume."""
+    """cancel, reschedule, redrive, resolve, purge, pause, resume, seal; copy-begin, copy-end; schedule-add,
+    schedule-change, schedule-remove (by ``apply_schedules``), schedule-run, schedule-pause, schedule-resume."""
     id: str
     """The job's id; of a pause or resume the queue's name; of a seal the destination, of a copy the source; of what
     was done to a schedule its name."""

@@ -53,6 +53,11 @@ WRONG: dict[str, Callable[[Any], Any]] = {
     "stamped with more than a century": lambda it: it.enqueue(
         [new("b", stamps=Stamps(visibility_timeout_s=MAX_SPAN_MS // 1_000 + 1))]
     ),
+    "reschedule of nothing": lambda it: it.reschedule("a"),
+    "reschedule before the epoch": lambda it: it.reschedule("a", run_at_ms=-1),
+    "reschedule at half a millisecond": lambda it: it.reschedule("a", run_at_ms=0.5),
+    "reschedule beyond 32 bits": lambda it: it.reschedule("a", priority=2**31),
+    "reschedule for a surrogate": lambda it: it.reschedule("a", priority=1, reason="\ud800"),
     "cancel before the epoch": lambda it: it.cancel("a", now_ms=-7),
     "cancel for a surrogate": lambda it: it.cancel("a", reason="\ud800"),
     "a page of nothing": lambda it: it.jobs(JobQuery(limit=0)),

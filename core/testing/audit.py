@@ -16,6 +16,12 @@ from .base import (
 from .situations import SITUATIONS
 
 ACTIONS: dict[str, tuple[str, str, str | None, Callable[..., bool]]] = {
+    "reschedule": (
+        "queued",
+        "queued",
+        "queued",
+        lambda ledger, **by: ledger.reschedule("a", priority=1, **by),
+    ),
     "cancel": ("running", "running", "dead", lambda ledger, **by: ledger.cancel("a", **by)),
     "redrive": ("dead", "dead", "queued", lambda ledger, **by: ledger.redrive("a", **by)),
     "redrive to held": ("dead_started", "dead", "held", lambda ledger, **by: ledger.redrive("a", **by)),
@@ -50,7 +56,7 @@ class AuditContract(Contract):
         ledger = make_ledger()
         SITUATIONS[situation](ledger)
         assert act(ledger, actor="Zoë", reason="asked for\nby 山田", now_ms=7_000)
-        (entry,) = make_ledger().audit()
+        entry = make_ledger().audit()[-1]  # the situation may have been reached by another one
         assert (entry.at_ms, entry.action, entry.id) == (7_000, action.split()[0], "a")
         assert (entry.actor, entry.reason) == ("Zoë", "asked for\nby 山田")
         assert (entry.from_state, entry.to_state) == (from_state, to_state)

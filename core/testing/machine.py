@@ -328,6 +328,14 @@ class LedgerMachine(RuleBasedStateMachine):
         now_ms, id = self.step(step), self.target(place, "queued", "running")
         self.both(lambda ledger: ledger.cancel(id, actor="me", reason="no need", now_ms=now_ms))
 
+    def reschedule(self, step: int, place: int, run_in: int | None, priority: int | None) -> None:
+        """Sooner, later, or before others."""
+        now_ms, id = self.step(step), self.target(place, "queued")
+        run_at_ms = None if run_in is None else now_ms + run_in
+        if run_at_ms is None and priority is None:
+            priority = 0
+        self.both(lambda ledger: ledger.reschedule(id, run_at_ms=run_at_ms, priority=priority, now_ms=now_ms))
+
     def redrive(self, step: int, place: int) -> None:
         """Once more from the beginning."""
         now_ms, id = self.step(step), self.target(place, "dead")

@@ -112,6 +112,10 @@ MOVES: dict[str, tuple[int, st.SearchStrategy[dict[str, Any]]]] = {
     "release": (2, one_of_each(step=STEPS, place=PLACES, fence=FENCES)),
     "hold": (1, one_of_each(step=STEPS, place=PLACES, fence=FENCES, error=ERRORS)),
     "cancel": (1, one_of_each(step=STEPS, place=PLACES)),
+    "reschedule": (
+        2,
+        one_of_each(step=STEPS, place=PLACES, run_in=[None, *SPANS], priority=[None, None, -1, 0, 1]),
+    ),
     "redrive": (2, one_of_each(step=STEPS, place=PLACES)),
     "resolve": (
         2,

@@ -39,6 +39,8 @@ OWNER_MOVES: Final[dict[str, Call]] = {
 
 OPERATORS_MOVES: Final[dict[str, Call]] = {
     "cancel": lambda ledger, _: ledger.cancel("a", now_ms=NOW_MS),
+    "reschedule": lambda ledger, _: ledger.reschedule("a", run_at_ms=LATER_MS + 2, now_ms=NOW_MS),
+    "reschedule sooner": lambda ledger, _: ledger.reschedule("a", run_at_ms=0, priority=-7, now_ms=NOW_MS),
     "redrive": lambda ledger, _: ledger.redrive("a", now_ms=NOW_MS),
     "resolve applied": lambda ledger, _: ledger.resolve(
         "a", decision="applied", outcome={"words": 3}, now_ms=NOW_MS
@@ -50,7 +52,8 @@ OPERATORS_MOVES: Final[dict[str, Call]] = {
 MOVES: Final = OWNER_MOVES | OPERATORS_MOVES
 
 LIVE: Final = ("running", "started", "running_expired")
-UNFINISHED: Final = ("queued", "delayed", "expired", "retried", *LIVE, "lapsed", "lapsed_started")
+QUEUED: Final = ("queued", "delayed", "expired", "retried")
+UNFINISHED: Final = (*QUEUED, *LIVE, "lapsed", "lapsed_started")
 
 
 def _dead(error: str) -> Change:
@@ -96,6 +99,8 @@ ALLOWED: Final[dict[str, tuple[tuple[str, ...], Change]]] = {
     ),
     "hold": (LIVE, lambda job: _held(job, "look")),
     "cancel": (UNFINISHED, _dead("cancelled")),
+    "reschedule": (QUEUED, lambda job: job._replace(run_at_ms=LATER_MS + 2)),
+    "reschedule sooner": (QUEUED, lambda job: job._replace(run_at_ms=0, priority=-7)),
     "redrive": (("dead",), _redriven),
     "resolve applied": (
         ("held",),

@@ -1,4 +1,4 @@
-"""What an operator does to a job: cancel, redrive, resolve."""
+"""What an operator does to a job: cancel, reschedule, redrive, resolve."""
 
 from __future__ import annotations
 
@@ -60,6 +60,42 @@ class OperatorContract(Contract):
         enqueue(ledger, "a")
         ledger.cancel("a", error="superseded", now_ms=1)
         assert job_of(ledger).last_error == "superseded"
+
+    # -- reschedule --
+
+    def test_a_job_that_is_put_off_is_claimed_at_its_new_time(self, ledger: Ledger) -> None:
+        enqueue(ledger, "a", run_at_ms=5)
+        assert claim(ledger, 4) == []
+        assert ledger.reschedule("a", run_at_ms=100, now_ms=4)
+        assert claim(ledger, 99) == []
+        assert ledger.next_due_ms() == 100
+        assert claim_one(ledger, 100).run_at_ms == 100
+
+    def test_a_job_that_was_due_already_can_be_put_off(self, ledger: Ledger) -> None:
+        enqueue(ledger, "a", "b", run_at_ms=5)
+        assert claim_one(ledger, 50).id == "a"
+        assert ledger.reschedule("b", run_at_ms=100, now_ms=50)
+        assert claim(ledger, 99) == []
+        assert claim_one(ledger, 100).id == "b"
+
+    def test_a_delayed_job_can_be_brought_forward(self, ledger: Ledger) -> None:
+        enqueue(ledger, "a", run_at_ms=9_000)
+        assert ledger.reschedule("a", run_at_ms=0, now_ms=1)
+        assert claim_one(ledger, 1).id == "a"
+
+    def test_a_job_of_another_priority_takes_its_new_place(self, ledger: Ledger) -> None:
+        enqueue(ledger, "a", "b", "c")
+        assert ledger.reschedule("c", priority=1, now_ms=1)
+        assert ledger.reschedule("a", priority=-1, now_ms=1)
+        assert [claim_one(ledger, 2).id for _ in "abc"] == ["c", "b", "a"]
+
+    def test_what_is_not_given_stays_as_it_is(self, ledger: Ledger) -> None:
+        enqueue(ledger, "a", run_at_ms=7, priority=3)
+        before = job_of(ledger)
+        assert ledger.reschedule("a", priority=4, now_ms=1)
+        assert job_of(ledger) == before._replace(priority=4)
+        assert ledger.reschedule("a", run_at_ms=8, now_ms=1)
+        assert job_of(ledger) == before._replace(priority=4, run_at_ms=8)
 
     # -- redrive --
 

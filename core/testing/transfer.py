@@ -107,6 +107,7 @@ VERBS: dict[str, Callable[[Ledger], object]] = {
     "fail": lambda ledger: ledger.fail("lapsed", 1, error="no", now_ms=500),
     "release": lambda ledger: ledger.release("lapsed", 1, now_ms=500),
     "hold": lambda ledger: ledger.hold("lapsed", 1, error="no", now_ms=500),
+    "reschedule": lambda ledger: ledger.reschedule("plain", priority=1, now_ms=2_001),
     "cancel": lambda ledger: ledger.cancel("plain", now_ms=2_001),
     "redrive": lambda ledger: ledger.redrive("dead", now_ms=2_001),
     "resolve": lambda ledger: ledger.resolve("held", decision="retry", now_ms=2_001),

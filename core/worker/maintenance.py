@@ -68,7 +68,9 @@ class Maintenance:
                 nap_s = max(0.01, min(due_s, MAX_SCHEDULE_NAP_S, next_sweep - monotonic()))
                 failures = 0
             except LedgerError as error:
-                if self._ended.is_set():  # the worker no longer waits for this thread, and the ledger may be closed
+                if (
+                    self._ended.is_set()
+                ):  # the worker no longer waits for this thread, and the ledger may be closed
                     return
                 if not failures:
                     _log.warning("sweeps and schedules wait for the ledger: %s", error)

@@ -175,6 +175,24 @@ def test_cancel_buries_and_says_so_and_refuses_what_is_over(program: Program) ->
     assert "moved all the same: b" in said
 
 
+def test_reschedule_puts_off_and_brings_forward_and_refuses_what_is_not_queued(program: Program) -> None:
+    program.enqueue("a", "b")
+    program("jobs", "cancel", "b", "--now-ms", "5")
+    done = program("jobs", "reschedule", "a", "--delay", "2m", "--priority", "7", "--now-ms", "10")
+    assert done["rescheduled"] == [{"ID": "a", "State": "queued", "Version": 0}]
+    shown = program("jobs", "show", "a", "--now-ms", "10")
+    assert (shown["job"]["RunAt"], shown["job"]["Priority"]) == (120_010, 7)
+    program("jobs", "reschedule", "a", "--run-at", "20", "--now-ms", "10")
+    assert program("jobs", "show", "a", "--now-ms", "10")["job"]["RunAt"] == 20
+    said = program.refused("jobs", "reschedule", "b", "--delay", "0", "--now-ms", "10")
+    assert "'b' is dead, and only one that is queued can be rescheduled" in said
+
+
+def test_reschedule_wants_to_know_what_is_to_change(program: Program) -> None:
+    program.enqueue("a")
+    assert "--run-at, --delay or --priority" in program.refused("jobs", "reschedule", "a")
+
+
 def test_a_job_that_is_named_twice_is_moved_once(program: Program) -> None:
     program.enqueue("a")
     assert len(program("jobs", "cancel", "a", "a", "--now-ms", "5")["cancelled"]) == 1

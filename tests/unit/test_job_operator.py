@@ -45,6 +45,15 @@ def test_what_is_not_finished_can_be_cancelled(state: State) -> None:
     assert rules.cancel(job, now_ms=NOW) == (want if state in ("queued", "running") else None)
 
 
+@pytest.mark.parametrize("state", STATES)
+def test_what_is_queued_can_be_rescheduled(state: State) -> None:
+    job = FULL._replace(state=state)
+    moved = rules.reschedule(job, run_at_ms=NOW + 1, priority=None)
+    assert moved == (job._replace(run_at_ms=NOW + 1) if state == "queued" else None)
+    moved = rules.reschedule(job, run_at_ms=None, priority=9)
+    assert moved == (job._replace(priority=9) if state == "queued" else None)
+
+
 def test_the_error_of_a_cancel_can_be_given() -> None:
     moved = rules.cancel(FULL._replace(state="queued"), now_ms=NOW, error="superseded")
     assert moved is not None

@@ -50,6 +50,7 @@ def made(job: Job) -> Iterator[tuple[str, Job | None]]:
     yield "release", moves.release(job._replace(attempts=max(1, job.attempts)), 7, now_ms=NOW)
     yield "hold", moves.hold(job, 7, now_ms=NOW, error="e")
     yield "cancel", moves.cancel(job, now_ms=NOW)
+    yield "reschedule", moves.reschedule(job, run_at_ms=NOW, priority=1)
     for has_receipt in (False, True):
         yield "redrive", moves.redrive(job, now_ms=NOW, has_receipt=has_receipt)
     for decision in ("applied", "retry", "fail"):

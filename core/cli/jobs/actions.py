@@ -14,6 +14,7 @@ from ..ui.output import print_document, wants_json
 
 PARTICIPLES: Final = {
     "cancel": "cancelled",
+    "reschedule": "rescheduled",
     "resolve": "resolved",
     "redrive": "redriven",
     "purge": "purged",

@@ -1,4 +1,4 @@
-"""``fencepost jobs``: find jobs, explain one, cancel jobs, decide held ones."""
+"""``fencepost jobs``: find jobs, explain one, cancel or reschedule jobs, decide held ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import typer
 
 from ...errors import InvalidInput
 from ...model.documents import parse
-from ...model.job import HELD, Decision
+from ...model.durations import instant_ms
+from ...model.job import HELD, Decision, whole_ms
 from ...model.receipts import check_outcome
 from ..ui import options
 from ..ui.output import print_document, wants_json
@@ -22,7 +23,7 @@ from .detail import document, job_detail
 
 app = typer.Typer(
     name="jobs",
-    help="Find jobs, see why one has not run, cancel jobs, decide held ones.",
+    help="Find jobs, see why one has not run, cancel or reschedule jobs, decide held ones.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -125,6 +126,55 @@ def cancel(
             fits="queued or running",
         )
     report(done, "cancel", as_json=as_json)
+
+
+@app.command()
+def reschedule(
+    ids: Ids,
+    store: options.Store = None,
+    run_at: Annotated[
+        str | None,
+        typer.Option(metavar="WHEN", help="Not before this: ISO 8601 (2026-12-31T06:00Z), or epoch ms."),
+    ] = None,
+    delay: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SPAN", parser=options.span_s, help="Not before this long from now; wins over --run-at."
+        ),
+    ] = None,
+    priority: Annotated[int | None, typer.Option(metavar="N", help="Larger goes first.")] = None,
+    actor: options.Actor = None,
+    reason: options.Reason = None,
+    as_json: options.Json = False,
+    now_ms: options.NowMs = -1,
+    config: options.Config = None,
+) -> None:
+    """Give queued jobs another time, another priority, or both; --delay 0 lets them run now.
+
+    Example: fencepost jobs reschedule report-7 --delay 2h --store jobs.db
+    """
+    run_at_ms = None if run_at is None else instant_ms(run_at, "--run-at")
+    if (run_at_ms, delay, priority) == (None, None, None):
+        raise InvalidInput("say what is to change: --run-at, --delay or --priority")
+    who = actor_or_user(actor)
+    with open_existing(store, config, now_ms) as ledger:
+        if delay is not None:
+            run_at_ms = instant(ledger, now_ms) + whole_ms(delay)
+        done = move_each(
+            ledger,
+            ids,
+            lambda id: ledger.reschedule(
+                id,
+                run_at_ms=run_at_ms,
+                priority=priority,
+                actor=who,
+                reason=reason,
+                now_ms=options.logical_or_none(now_ms),
+            ),
+            verb="reschedule",
+            fits="queued",
+        )
+    report(done, "reschedule", as_json=as_json)
 
 
 @app.command()

@@ -375,6 +375,7 @@ SET
     version = %(version)s,
     lease_until_ms = %(lease_until_ms)s,
     attempts = %(attempts)s,
+    priority = %(priority)s,
     run_at_ms = %(run_at_ms)s::bigint,
     waiting = (%(state)s::text = 'queued' AND %(run_at_ms)s::bigint IS NOT NULL)::int,
     started_at_ms = %(started_at_ms)s,

@@ -55,6 +55,7 @@ def _update(transaction: Transaction, job: Job) -> None:
             "version": job.version,
             "lease_until_ms": job.lease_until_ms,
             "attempts": job.attempts,
+            "priority": job.priority,
             "run_at_ms": job.run_at_ms,
             "started_at_ms": job.started_at_ms,
             "completed_at_ms": job.completed_at_ms,

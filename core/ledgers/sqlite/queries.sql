@@ -421,6 +421,7 @@ SET
     version = :version,
     lease_until_ms = :lease_until_ms,
     attempts = :attempts,
+    priority = :priority,
     run_at_ms = :run_at_ms,
     waiting = (:state = 'queued' AND :run_at_ms IS NOT NULL),
     started_at_ms = :started_at_ms,
