@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .ledgers.protocol import Ledger
     from .model.effect import Effect
     from .model.events import Event
+    from .model.ids import unique_id
     from .model.inputs import Input, NewJob
     from .model.job import ClaimRequest, Job, Stamps
     from .model.query import JobQuery
@@ -92,6 +93,7 @@ _HOMES = {
         "ledgers.protocol": ("Ledger",),
         "model.effect": ("Effect",),
         "model.events": ("Event",),
+        "model.ids": ("unique_id",),
         "model.inputs": ("Input", "NewJob"),
         "model.job": ("ClaimRequest", "Job", "Stamps"),
         "model.query": ("JobQuery",),
@@ -167,6 +169,7 @@ __all__ = [
     "load_effects",
     "open_ledger",
     "open_producer",
+    "unique_id",
 ]
 
 
