@@ -27,6 +27,8 @@ TURN_S: Final = 0.02
 """How soon a thread that waits for the news of another takes over from one that has left."""
 FIRST_BACKOFF_S: Final = 0.1
 LONGEST_BACKOFF_S: Final = 30.0
+SHORT_SESSION_S: Final = 5.0
+"""A session that ends sooner after it began to listen is a fault, and not one that was idle for too long."""
 
 _INHERITED: Final[list[Connection]] = []
 """Connections that came over a fork. A child must never close them: they are its parent's."""
@@ -50,6 +52,7 @@ class Watch:
         self._snapshot: str | None = None
         self._failures = 0
         self._listen_at = 0.0
+        self._listening_since = 0.0
         self._closed = False
 
     def mark(self) -> None:
@@ -126,6 +129,7 @@ class Watch:
             self._lost(error)
             return None
         self._failures = 0
+        self._listening_since = time.monotonic()
         self._look()  # what was committed before it listened was not heard
         return self._connection
 
@@ -134,7 +138,12 @@ class Watch:
             if [*connection.notifies(timeout=timeout_s, stop_after=1)]:
                 self._tell()
         except psycopg.Error as error:
-            self._lost(error)
+            if time.monotonic() - self._listening_since < SHORT_SESSION_S:
+                self._lost(error)
+            else:
+                # A server may end sessions that are idle for long. The next wait listens again, and warns if it cannot.
+                _log.info("%s: the session that listened has ended: %s", *self._told(error))
+                self._drop()
             self._tell()
 
     def _look(self) -> None:
@@ -145,16 +154,16 @@ class Watch:
 
     def _lost(self, error: psycopg.Error) -> None:
         if not self._failures:
-            said = self._database.address.hide_secrets(" ".join(str(error).split()))
-            _log.warning(
-                "%s: not listening for new jobs until it can be done again: %s",
-                self._database.address.location,
-                said,
-            )
+            _log.warning("%s: not listening for new jobs until it can be done again: %s", *self._told(error))
         backoff_s = min(LONGEST_BACKOFF_S, FIRST_BACKOFF_S * 2 ** min(self._failures, 10))
         self._failures += 1
         self._listen_at = time.monotonic() + backoff_s
         self._drop()
+
+    def _told(self, error: psycopg.Error) -> tuple[str, str]:
+        """Where the ledger is, and what the error says, for the log."""
+        address = self._database.address
+        return address.location, address.hide_secrets(" ".join(str(error).split()))
 
     def _drop(self) -> None:
         connection, self._connection = self._connection, None

@@ -25,6 +25,7 @@ from fencepost.core import (
     Settlement,
 )
 from fencepost.core.ledgers.postgres import PostgresLedger
+from fencepost.core.ledgers.postgres.watch import SHORT_SESSION_S
 from fencepost.core.testing import Store
 
 from tests.ledgers.postgres.wire import Wire, through
@@ -195,6 +196,22 @@ def test_a_listener_that_was_cut_off_listens_again(
         quiet(waiting)
         ledger.enqueue([NewJob("a", "x")])
         assert waiting.wait(LIMIT_S)
+
+
+def test_a_listener_that_the_server_ends_for_idleness_listens_again_without_a_warning(
+    ledger: Ledger, url: str, sql: Callable[..., Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    with PostgresLedger(url) as waiting:
+        quiet(waiting)
+        waiting._watch._listening_since -= SHORT_SESSION_S  # as if it had been idle for long
+        with caplog.at_level(logging.WARNING, "fencepost.postgres"):
+            assert terminate(sql, "query LIKE 'LISTEN%'") >= 1
+            assert waiting.wait(LIMIT_S), "something may have been missed"
+            quiet(waiting)
+            assert waiting._watch._connection is not None
+            ledger.enqueue([NewJob("a", "x")])
+            assert waiting.wait(LIMIT_S)
+        assert caplog.records == []
 
 
 def test_without_listening_news_is_looked_for(ledger: Ledger, url: str) -> None:
