@@ -27,6 +27,7 @@ from ..sql import transfer
 from ..statements import load
 from .errors import translate
 from .migrations import migrate, migrate_within
+from .storage import look_uri, on_read_only_storage
 from .transaction import Transaction
 
 Synchronous = Literal["FULL", "NORMAL", "OFF"]
@@ -237,10 +238,12 @@ class Database:
 
     def _connect(self) -> sqlite3.Connection:
         self.check_file()
-        _make(self.path)
+        only_to_look = on_read_only_storage(self.path)
+        if not only_to_look:
+            _make(self.path)
         check_one_name(self.path)
         connection = sqlite3.connect(
-            f"{Path(self.path).as_uri()}?mode=rw",
+            look_uri(self.path) if only_to_look else f"{Path(self.path).as_uri()}?mode=rw",
             uri=True,
             timeout=self._busy_timeout_ms / 1_000,
             isolation_level=None,
@@ -249,7 +252,8 @@ class Database:
             cached_statements=_CACHED_STATEMENTS,
         )
         try:
-            self._use_wal(connection)
+            if not only_to_look:
+                self._use_wal(connection)
             connection.execute(_SYNCHRONOUS[self._synchronous])
             # A claim's subquery goes through a temporary table, which on disk makes it three times slower.
             connection.execute("PRAGMA temp_store = MEMORY")

@@ -15,8 +15,13 @@ from ...errors import (
 
 _HELP: Final = {
     sqlite3.SQLITE_FULL: "the disk is full: make room, then go on; nothing was changed",
-    sqlite3.SQLITE_READONLY: "it cannot be written: look at the permissions of the file and its folder",
-    sqlite3.SQLITE_CANTOPEN: "it cannot be opened: look at the path and the permissions of its folder",
+    sqlite3.SQLITE_READONLY: (
+        "it cannot be written: look at the permissions of the file and its folder, and whether the storage is read-only"
+    ),
+    sqlite3.SQLITE_CANTOPEN: (
+        "it cannot be opened: look at the path and the permissions of its folder; from read-only storage copy it, with "
+        "its -wal file, to a place that can be written"
+    ),
     sqlite3.SQLITE_IOERR: "reading or writing failed: look at the disk and the system's log",
     sqlite3.SQLITE_CONSTRAINT: "a rule of the schema was broken; nothing was changed: run `fencepost doctor`",
 }

@@ -26,6 +26,7 @@ from ..sql.schedules import schedule_of
 from ..statements import load
 from .errors import translate
 from .migrations import damaged_objects, migrations, schema_version
+from .storage import look_uri, on_read_only_storage
 
 LONG_WAL_BYTES: Final = 256 * 1024 * 1024
 CHUNK: Final = 1_000
@@ -146,7 +147,7 @@ class SqliteInspection:
 
     def _wal_findings(self, connection: sqlite3.Connection) -> Iterator[Finding]:
         (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
-        if mode != "wal":
+        if mode != "wal" and not on_read_only_storage(self.location):  # where SQLite does without the log
             yield Finding(
                 "journal-mode",
                 f"the journal mode is {mode}, not wal: readers and workers wait for one another",
@@ -176,9 +177,10 @@ class SqliteInspection:
         # A connection that may write would, when it closes, move what a crash left in the log into the file;
         # one that may not leaves empty files beside a database that was closed well. Each where it does no harm.
         mode = "ro" if os.path.exists(self._wal) or not os.access(self.location, os.W_OK) else "rw"
-        connection = sqlite3.connect(
-            f"{Path(self.location).as_uri()}?mode={mode}", uri=True, timeout=30, isolation_level=None
-        )
+        uri = f"{Path(self.location).as_uri()}?mode={mode}"
+        if on_read_only_storage(self.location):
+            uri = look_uri(self.location)
+        connection = sqlite3.connect(uri, uri=True, timeout=30, isolation_level=None)
         connection.execute("PRAGMA query_only = ON")
         connection.execute("PRAGMA temp_store = MEMORY")
         connection.execute(CACHE)

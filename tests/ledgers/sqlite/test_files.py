@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from fencepost.core import (
@@ -23,6 +24,7 @@ from fencepost.core import (
 )
 from fencepost.core import open_ledger as open_by_name
 from fencepost.core.ledgers.sqlite import SqliteLedger
+from fencepost.core.ledgers.sqlite.inspection import SqliteInspection
 
 Open = Callable[..., SqliteLedger]
 
@@ -264,3 +266,24 @@ def test_a_copy_of_a_closed_ledgers_file_is_a_ledger(
     shutil.copy(path, tmp_path / "copy.db")
     with SqliteLedger(tmp_path / "copy.db") as copied:
         assert copied.get_job("a") is not None
+
+
+# -- read-only storage --
+
+
+def test_a_ledger_on_read_only_storage_can_be_looked_at_and_nothing_else(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with SqliteLedger(path) as ledger:
+        ledger.enqueue([NewJob("a", "text")])
+    before = sorted(file.name for file in path.parent.iterdir())
+    monkeypatch.setattr(os, "statvfs", lambda path: SimpleNamespace(f_flag=os.ST_RDONLY))
+    with SqliteLedger(path) as ledger:
+        assert [job.id for job in ledger.jobs().jobs] == ["a"]
+        assert ledger.read_inputs(["a"])["a"].text == "text"
+        with pytest.raises(LedgerFailed, match="whether the storage is read-only"):
+            ledger.cancel("a")
+    with SqliteInspection(str(path)) as inspection:
+        assert list(inspection.findings()) == []
+        assert [entry.id for entry in inspection.entries()] == ["a"]
+    assert sorted(file.name for file in path.parent.iterdir()) == before, "SQLite makes no files beside it"
