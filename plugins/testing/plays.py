@@ -130,6 +130,7 @@ class Plays:
             *self._steps("connection", "refused"),
             *self._steps("received", "time-out"),
             *self._steps("received", "reset"),
+            *self._steps("expected", "time-out"),
         ]
         for step in [*marks, *network, *self._steps("call", "time-out"), *self._steps("answer", "time-out")]:
             try:
@@ -243,5 +244,12 @@ def _spread(steps: Sequence[str], where: Where, how: How) -> list[Step]:
     chosen = sorted({*first.values(), *last.values()})
     if len(chosen) > MAX_STEPS:
         chosen = [chosen[place * len(chosen) // MAX_STEPS] for place in range(MAX_STEPS)]
-    kinds = {"call": "before", "answer": "after", "connection": "at", "received": "after", "line": "at"}
+    kinds = {
+        "call": "before",
+        "answer": "after",
+        "expected": "after",
+        "connection": "at",
+        "received": "after",
+        "line": "at",
+    }
     return [Step(Stop(where, how, number), f"{kinds[where]} {steps[number]}") for number in chosen]

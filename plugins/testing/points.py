@@ -13,6 +13,7 @@ Where = Literal[
     "mark",
     "call",
     "answer",
+    "expected",
     "line",
     "connection",
     "received",
@@ -23,8 +24,8 @@ Where = Literal[
 ]
 """The moments of an attempt, in their order: after the claim; before and after ``effect_reconcile``; before, in and
 after the effect, inside of the middleware and outside of it; after the receipt; after the completion. In either of the
-two hooks: at a mark; before and after a call to the outside; at a line; before a connection and after an answer over
-the network."""
+two hooks: at a mark; before and after a call to the outside; after a call whose time-out the author's code expects; at
+a line; before a connection and after an answer over the network."""
 
 How = Literal[
     "kill", "stall", "wait", "time-out", "reset", "refused", "error", "retry", "reject", "hold", "lease-lost"

@@ -329,7 +329,10 @@ class Scenario:
                 "jobs": jobs,
                 "at_once": at_once,
                 "follow": follow
-                or (stop is not None and stop.where in ("call", "answer", "connection", "received")),
+                or (
+                    stop is not None
+                    and stop.where in ("call", "answer", "expected", "connection", "received")
+                ),
                 "lines": lines,
                 "again": again,
                 "quiet_s": self._quiet_s,

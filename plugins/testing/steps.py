@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from types import CodeType, FrameType, ModuleType
 from typing import Any, Final, TypeAlias
 
+from .handlers import Handlers, made_like
+
 Reach: TypeAlias = Callable[[str, int, str], None]
 """Told each step: its kind, its number and what it is; it stops the worker there, or raises a fault."""
 
@@ -182,9 +184,27 @@ class _Calls:
         self._author = author
         self._reach = reach
         self._number = -1
+        self._handlers = Handlers()
+        self._expectations = -1
         self._open: list[tuple[FrameType | None, object, int, str]] = []
 
     def __call__(self, frame: FrameType, event: str, argument: Any) -> None:
+        self._step(frame, event, argument)
+        caller = frame if event == "c_return" else frame.f_back if event == "return" else None
+        if caller is not None and self._author.wrote(caller):
+            self._expected(caller)
+
+    def _expected(self, caller: FrameType) -> None:
+        """A call has returned where the author's code expects a time-out of a class of its own or of a library."""
+        for kind in self._handlers.time_outs(caller):
+            self._expectations += 1
+            where = f"line {caller.f_lineno} of {os.path.basename(caller.f_code.co_filename)}"
+            try:
+                self._tell("expected", self._expectations, f"the call in {where}, with {kind.__name__}")
+            except TimeoutError as fault:
+                raise made_like(kind, fault) from None
+
+    def _step(self, frame: FrameType, event: str, argument: Any) -> None:
         if event == "c_call" or event == "call":
             caller = frame if event == "c_call" else frame.f_back
             name = None

@@ -1,7 +1,6 @@
 """Faults as authors make them, each beside its sound twin, which differs from it in the mended place alone."""
 
 import json
-import sqlite3
 import threading
 import time
 import urllib.error
@@ -324,10 +323,8 @@ class OwnErrors(OnWorld):
     """Tries a charge again after the provider's own kind of time-out."""
 
     def call(self) -> None:
-        try:
-            self.charge()
-        except (TimeoutError, sqlite3.OperationalError) as error:
-            raise OwnTimeOut(str(error)) from error
+        """The provider's library, which raises what it raises somewhere far inside of itself."""
+        self.charge()
 
     @hookimpl
     def effect_apply(self, request: EffectRequest) -> dict[str, Any]:
