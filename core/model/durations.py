@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from decimal import Decimal
-from math import ceil
 from typing import Final
 
 from ..errors import InvalidInput
@@ -34,7 +32,9 @@ def parse_span(text: str, what: str = "") -> int:
             f"{quoted}: must be a number and one unit of ms, s, m, h or d, for example 15m; without a unit it is "
             "seconds"
         )
-    value_ms = ceil(Decimal(match[1]) * _UNITS_MS[match[2] or "s"])
+    whole, _, fraction = match[1].partition(".")
+    parts: int = 10 ** len(fraction)
+    value_ms = -(-int(whole + fraction) * _UNITS_MS[match[2] or "s"] // parts)  # rounded up
     if value_ms > MAX_SPAN_MS:
         raise InvalidInput(f"{quoted}: more than 100 years")
     return value_ms

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from difflib import get_close_matches
 from functools import cache, lru_cache
-from importlib import resources
 from typing import TYPE_CHECKING, Final
 
 from ..errors import InvalidInput
@@ -146,6 +145,8 @@ def _change_s(zone: str, start_s: int, end_s: int) -> int | None:
 
 @cache
 def _load(name: str) -> ZoneInfo:
+    # Slow to load, and only schedules with a zone need them.
+    from importlib import resources
     from zoneinfo import ZoneInfo
 
     with resources.files("tzdata").joinpath("zoneinfo", *name.split("/")).open("rb") as file:
@@ -154,4 +155,6 @@ def _load(name: str) -> ZoneInfo:
 
 @cache
 def _names() -> frozenset[str]:
+    from importlib import resources  # slow to load, and only schedules with a zone need it
+
     return frozenset(resources.files("tzdata").joinpath("zones").read_text("utf-8").split())

@@ -15,8 +15,8 @@ ALWAYS = {"enqueue", "worker", "status", "demo", "migrate", "receiver"}
 ONLY_GROUPS = {"jobs", "dead", "schedule"}
 """Do nothing without the name of a command."""
 WITHOUT_STORE = {"plugins", "plugins doctor", "plugins check"}
-ELSEWHERE = {"receiver check"}
-"""Needs a receiver: see tests/effects/test_receiver_check.py."""
+ELSEWHERE = {"receiver check", "schedule apply"}
+"""The one needs a receiver (tests/effects/test_receiver_check.py), the other a file (test_schedule_calendar.py)."""
 
 ARGUMENTS: dict[str, list[str]] = {
     "jobs list": [],
@@ -32,6 +32,9 @@ ARGUMENTS: dict[str, list[str]] = {
     "queues resume": ["mail"],
     "schedule add": ["nightly", "--every", "@every 1d", "--text", "x"],
     "schedule list": [],
+    "schedule pause": ["hourly"],
+    "schedule resume": ["hourly"],
+    "schedule preview": ["hourly"],
     "schedule remove": ["hourly"],
     "schedule run": [],
     "sweep": [],

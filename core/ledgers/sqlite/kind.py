@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ...errors import InvalidInput, LedgerFailed
 from ...model.clock import Clock
 from ..names import path_of
 from ..paths import check_path
-from .inspection import SqliteInspection
 from .ledger import SqliteLedger
+
+if TYPE_CHECKING:
+    from .inspection import SqliteInspection
 
 
 class SqliteKind:
@@ -37,6 +39,8 @@ class SqliteKind:
 
     def inspect(self, address: str, *, clock: Clock) -> SqliteInspection:
         """Open it for a look."""
+        from .inspection import SqliteInspection  # only the doctor needs it
+
         _check_place(address)
         return SqliteInspection(address, clock=clock)
 
