@@ -1,14 +1,13 @@
-"""What a ledger says of schedules that it has set right; a tick's answer has no place for it."""
+"""The warnings of a tick about schedules that it has set right; the answer of a tick has no place for them."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
-
-_log = logging.getLogger("fencepost.schedules")
 
 
 def log_notices(notices: Iterable[str]) -> None:
     """Log each as a warning."""
+    import logging  # slow to load, and every command loads this module
+
     for notice in notices:
-        _log.warning("%s", notice)
+        logging.getLogger("fencepost.schedules").warning("%s", notice)
