@@ -21,6 +21,7 @@ ELSEWHERE = {"receiver check", "schedule apply"}
 ARGUMENTS: dict[str, list[str]] = {
     "jobs list": [],
     "jobs show": ["queued"],
+    "jobs reschedule": ["queued", "--priority", "5"],
     "jobs cancel": ["queued"],
     "jobs resolve": ["held", "--fail"],
     "dead list": [],
