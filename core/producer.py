@@ -33,7 +33,7 @@ class Producer:
 
     def __init__(self, store: str, config: Config, effects: Effects) -> None:
         """The effects stay the caller's to close."""
-        self._store = store
+        self._name = store
         self._ledger: Ledger | None = None
         self._config = config
         self._effects = effects
@@ -60,7 +60,7 @@ class Producer:
         """The ledger, for every other verb; it is opened, and made if it is absent, when it is first asked for."""
         with self._lock:
             if self._ledger is None:
-                self._ledger = open_ledger(self._store)
+                self._ledger = open_ledger(self._name)
             return self._ledger
 
     def enqueue(
@@ -101,7 +101,9 @@ class Producer:
                 self.check_text(job.effect, job.text)
             except InvalidInput as error:
                 raise type(error)(f"record {place} (id {job.id!r}): {error}") from error
-        return self.store(drafts, connection=connection, now_ms=now_ms)
+        if now_ms is None and _any_relative(drafts):
+            request = self._request(drafts, self.ledger.now_ms())
+        return self._store(request, connection, now_ms)
 
     def check(self, drafts: Iterable[Draft], *, now_ms: int | None = None) -> Request:
         """Check the jobs against every rule but their effects', without a look at the ledger."""
@@ -116,7 +118,10 @@ class Producer:
         """
         if effect not in self._checks:
             with self._lock:
-                self._checks.setdefault(effect, self._effects.text_check(effect))
+                if (
+                    effect not in self._checks
+                ):  # another thread may have been faster; each effect is asked for once
+                    self._checks[effect] = self._effects.text_check(effect)
         self._checks[effect](text)
 
     def store(
@@ -125,8 +130,10 @@ class Producer:
         """Store jobs whose texts were checked, and tell the observers of them."""
         drafts = list(drafts)
         # What is relative counts from the ledger's clock, which for PostgreSQL is not this machine's.
-        relative = now_ms is None and any(draft.is_relative for draft in drafts)
-        request = self._request(drafts, self.ledger.now_ms() if relative else now_ms or 0)
+        at_ms = self.ledger.now_ms() if now_ms is None and _any_relative(drafts) else now_ms or 0
+        return self._store(self._request(drafts, at_ms), connection, now_ms)
+
+    def _store(self, request: Request, connection: Any, now_ms: int | None) -> list[Enqueued]:
         answers = self.ledger.enqueue(request, connection=connection, now_ms=now_ms)
         for job, answer in zip(request, answers, strict=True):
             self._effects.plugins.observers.job_enqueued(job, answer.created)
@@ -141,6 +148,10 @@ class Producer:
                 for job in jobs_at(drafts, now_ms)
             ]
         )
+
+
+def _any_relative(drafts: Iterable[Draft]) -> bool:
+    return any(draft.is_relative for draft in drafts)
 
 
 def open_producer(
