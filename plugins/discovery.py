@@ -96,10 +96,10 @@ def entry_points() -> list[Found]:
 
 
 def _nothing_installed() -> bool:
-    """Whether a glance at the folders on the import path shows that no distribution has a plugin.
+    """Whether the folders on the import path show that no distribution has a plugin.
 
-    It saves most commands the import of importlib.metadata, which takes longer than all else here. A path that is
-    not made of plain folders is left to that.
+    Most commands then need no importlib.metadata, whose import takes longer than all else here. Where the path has
+    something else than plain folders, the answer is no, and importlib.metadata finds out.
     """
     if any(hasattr(finder, "find_distributions") and finder is not PathFinder for finder in sys.meta_path):
         return False

@@ -63,7 +63,7 @@ class Plugins:
         self._settings = dict(settings or {})
         self._around = list(around)
         self._middleware: list[Middleware] | None = None
-        """What stands around every effect, the outermost last; configured when the first effect is chosen."""
+        """The middleware of every effect, the outermost last. It is configured when the first effect is chosen."""
         self._observers = Observers((one.found.name, one.plugin) for one in self._good())
 
     @classmethod
@@ -184,12 +184,12 @@ class Plugins:
         self._middleware = []
 
     def is_middleware(self, name: str) -> bool:
-        """Whether a plugin that stands around effects has declared settings under that name."""
+        """Whether that is the name under which middleware has declared settings."""
         return any(one.info is not None and one.info.name == name for one in self._around_effects())
 
     @property
     def wraps(self) -> bool:
-        """Whether a plugin stands around the effects of others."""
+        """Whether there is any middleware."""
         return bool(self._around_effects() or self._around)
 
     def _around_effects(self) -> list[Loaded]:

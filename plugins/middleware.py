@@ -1,4 +1,4 @@
-"""One plugin that stands around the effects of others: with its settings, its wrappers, and its view of a text."""
+"""Middleware in use: a plugin that wraps the effects of others, with its settings and its changes of texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Telling plugins what happened. What a plugin does with it can neither stop the work nor slow it unasked."""
+"""Tells plugins what happened. A plugin that fails is logged and cannot stop the work."""
 
 from __future__ import annotations
 

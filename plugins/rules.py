@@ -50,7 +50,7 @@ class Hooks:
 
     @property
     def of_middleware(self) -> bool:
-        """Whether they stand around the effects of other plugins."""
+        """Whether they wrap the effects of other plugins, or change their texts."""
         return not self.of_effect and bool(self.wrapped or "effect_text" in self.implemented)
 
     @property
@@ -225,7 +225,7 @@ def _hooks_elsewhere(plugin: object) -> str | None:
 
 
 class Wrappers:
-    """The wrappers of a plugin alone, as a plugin: its other hooks are not for the effects that it stands around."""
+    """The wrappers of a plugin alone, as a plugin: its other hooks are not called for the effects that it wraps."""
 
     def __init__(self, plugin: object) -> None:
         vars(self).update({name: function for name, function, marks in _marked(plugin) if _wraps(marks)})

@@ -114,7 +114,7 @@ class Check:
         _expect_problem(self._send(key, fence=4), 412)
 
     def other_digest(self) -> None:
-        """A key stands for its first body."""
+        """A key belongs to its first body."""
         key = _key()
         first = self._do(key)
         _expect_problem(self._send(key, body=self._other_body()), 422)

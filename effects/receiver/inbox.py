@@ -42,7 +42,7 @@ class Inbox:
 
     @staticmethod
     def add(connection: sqlite3.Connection, delivery: Delivery) -> dict[str, Any]:
-        """Put the delivery into the table. The key is not unique there: that it stands once is the receiver's doing."""
+        """Put the delivery into the table. The key is not unique there: only the receiver keeps a second row away."""
         cursor = connection.execute(
             _ADD, (delivery.key, delivery.job, delivery.content_type, delivery.body, wall_ms())
         )

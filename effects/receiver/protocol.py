@@ -81,7 +81,7 @@ class Answer:
 
 
 def header(headers: Headers, name: str) -> str | None:
-    """The value of a header; where it stands several times they are joined, as RFC 9110 §5.3 has it."""
+    """The value of a header; where it occurs several times the values are joined, as RFC 9110 §5.3 has it."""
     found = [value.strip() for key, value in headers if key.lower() == name.lower()]
     return ", ".join(found) if found else None
 

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Final, TypeAlias
 from urllib.parse import unquote
 
-from .keys_in_progress import KeysInHand
+from .in_flight import InFlight
 from .protocol import (
     WELL_KNOWN,
     Answer,
@@ -87,7 +87,7 @@ class Receiver:
         self._token = token
         self._keys_kept_s = keys_kept_s
         self._paramstyle: ParamStyle = paramstyle
-        self._in_hand = KeysInHand()
+        self._in_flight = InFlight()
         self._next_forget = 0.0
         self._forgetting = threading.Lock()
 
@@ -138,7 +138,7 @@ class Receiver:
 
     def _look_up(self, key: str) -> Answer:
         # In this order: what is done between the two looks is found by the second one.
-        if key in self._in_hand:
+        if key in self._in_flight:
             return refusal(Decision.IN_PROGRESS)
         try:
             with self._connect() as connection:
@@ -153,13 +153,13 @@ class Receiver:
             known = read(connection, delivery.key, paramstyle=self._paramstyle)
             if known is not None and known.answer is not None:
                 return self._receive(connection, delivery)
-            held = self._in_hand.take(delivery.key, fence=delivery.fence, digest=delivery.digest)
+            held = self._in_flight.take(delivery.key, fence=delivery.fence, digest=delivery.digest)
             if held is not None:
                 return refusal(decide(held, fence=delivery.fence, digest=delivery.digest))
             try:
                 return self._receive(connection, delivery)
             finally:
-                newest = self._in_hand.let_go(delivery.key)
+                newest = self._in_flight.release(delivery.key)
                 if newest > delivery.fence:
                     note_fence(connection, delivery.key, newest, paramstyle=self._paramstyle)
 

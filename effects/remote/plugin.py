@@ -97,7 +97,7 @@ class Remote:
 
     @hookimpl
     def effect_reconcile(self, request: EffectRequest) -> Reconciled:
-        """What became of the key. Never a "no": an earlier request may still be on its way."""
+        """Ask what became of the key. The answer is never "no": an earlier request may still be on its way."""
         self._keys_kept_s()
         outcome = self._stored(request)
         if outcome is None:

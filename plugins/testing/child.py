@@ -40,7 +40,7 @@ from .subject import load_subject
 FAULT: Final = "the crash kit's fault"
 """Part of the message of every fault that the kit raises; an error that is passed on still has it."""
 OTHER_JOB_BEGINS_S: Final = 5.0
-"""How long an effect stands still until the other job of its worker has begun."""
+"""How long an effect waits for the other job of its worker to begin."""
 FAULTS: Final[Mapping[str, Callable[[], BaseException]]] = {
     "time-out": lambda: TimeoutError(f"no answer in time ({FAULT})"),
     "reset": lambda: ConnectionResetError(f"the connection broke off ({FAULT})"),
@@ -68,7 +68,7 @@ class Stops:
         self.other_began = threading.Event()
         self.other_ended = threading.Event()
         self.overtaken = False
-        """Whether it stood still until its lease had ended."""
+        """Whether this process has stalled until its lease had ended."""
 
     def report(self, **what: object) -> None:
         """One line for the parent."""
@@ -77,7 +77,7 @@ class Stops:
             self._out.flush()
 
     def reach(self, where: str, at: str | int | None = None) -> None:
-        """Here is one of the moments; act if it is the one, and the thread is the first that comes to it."""
+        """Stop, or raise the fault, if the orders name this moment. It happens once, in the first thread that comes."""
         if where != self.where or at != self._at:
             return
         self.where = None
@@ -98,7 +98,7 @@ class Stops:
 
 
 class Inside:
-    """Middleware inside of all other: the moments right around the effect's own code, and its steps."""
+    """The innermost middleware: the moments right before and after the effect's own code, and its steps."""
 
     def __init__(self, stops: Stops, orders: Mapping[str, Any]) -> None:
         self._stops = stops
@@ -111,7 +111,7 @@ class Inside:
         """What the effect itself raised last in each thread."""
 
     def follow(self, plugin: object) -> None:
-        """Say whose code it is."""
+        """Set the plugin whose code is followed."""
         self._author = Author(plugin)
 
     @hookimpl(wrapper=True, trylast=True)
@@ -261,7 +261,7 @@ class WatchedLedger:
         return getattr(self._ledger, name)
 
     def claim(self, request: ClaimRequest, *, now_ms: int | None = None) -> list[Job]:
-        """Claim; what was claimed is the first moment of an attempt."""
+        """Claim. The moment after it is the first one of an attempt."""
         return self._claimed(self._ledger.claim(request, now_ms=now_ms))
 
     def settle(self, settlements: Sequence[Settlement], *, now_ms: int | None = None) -> list[Settled]:
@@ -272,7 +272,7 @@ class WatchedLedger:
     def settle_and_claim(
         self, settlements: Sequence[Settlement], request: ClaimRequest, *, now_ms: int | None = None
     ) -> tuple[list[Settled], list[Job]]:
-        """Both."""
+        """Settle and claim, with the moments of both."""
         self._published(settlements)
         settled, jobs = self._ledger.settle_and_claim(settlements, request, now_ms=now_ms)
         return settled, self._claimed(jobs)

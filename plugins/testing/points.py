@@ -53,8 +53,8 @@ class Point:
     where: Where | None = None
     how: How = "kill"
     concerns: Literal["all", "acting", "repeated", "receiver", "probed", "pure", "wrapped"] = "all"
-    """``repeated``: acting effects but ``once``; ``receiver``: ``keyed`` and ``probed``; ``wrapped``: where middleware
-    stands around the effect."""
+    """``repeated``: acting effects but ``once``; ``receiver``: ``keyed`` and ``probed``; ``wrapped``: effects
+    that middleware wraps."""
 
 
 UNDISTURBED: Final = Point("undisturbed", "undisturbed")

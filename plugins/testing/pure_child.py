@@ -1,4 +1,4 @@
-"""A process in which a pure effect is asked several times under a clock that stands still. Run by ``purity.py``."""
+"""A process that calls a pure effect several times while the clock is stopped. Run by ``purity.py``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a pure effect is pure: asked twice, in several processes, at other times, and watched for writes."""
+"""Checks that a pure effect is pure: called twice, in several processes, at other times, and watched for writes."""
 
 from __future__ import annotations
 

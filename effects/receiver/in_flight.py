@@ -1,4 +1,4 @@
-"""The keys that this process is working on, so that a second delivery is told to wait instead of made to."""
+"""The keys of deliveries that this process is working on: a second delivery of one is answered 409 at once."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import replace
 from .rules import Known
 
 
-class KeysInHand:
-    """Which keys are being worked on; the first one to take a key has it until it lets go."""
+class InFlight:
+    """The keys whose work is in progress. Whoever takes a key first has it until it releases it."""
 
     def __init__(self) -> None:
         self._known: dict[str, Known] = {}
         self._lock = threading.Lock()
 
     def take(self, key: str, *, fence: int, digest: str) -> Known | None:
-        """Take the key, and return None; or what is known of it, if somebody has it."""
+        """Take the key and return None; where another delivery has it, return what is known of that one."""
         with self._lock:
             known = self._known.get(key)
             if known is None:
@@ -25,8 +25,8 @@ class KeysInHand:
                 self._known[key] = replace(known, fence=fence)
             return known
 
-    def let_go(self, key: str) -> int:
-        """Give the key back; the highest fence that asked for it meanwhile."""
+    def release(self, key: str) -> int:
+        """Release the key, and return the highest fence that was sent with it meanwhile."""
         with self._lock:
             return self._known.pop(key).fence
 
