@@ -137,7 +137,7 @@ def test_a_certificate_that_nobody_vouches_for_is_refused_before_anything_is_sai
         ({"headers": {"X": 5}}, "a string of visible ASCII"),
         ({"headers": {"X": "a\r\nY: b"}}, "a string of visible ASCII"),
         ({"headers": {"X Y": "a"}}, "a plain name"),
-        ({"token": "a\nb"}, "visible ASCII"),
+        ({"token": "a-token\nof two lines"}, "visible ASCII"),
         ({"timeout_s": 0.0}, "more than 0"),
         ({"connect_timeout_s": float("inf")}, "more than 0"),
         ({"max_body_bytes": 0}, "more than 0"),
