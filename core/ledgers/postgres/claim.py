@@ -25,7 +25,8 @@ PROMOTE_LIMIT: Final = 10_000
 def survey(request: ClaimRequest, now_ms: int | None) -> tuple[str, dict[str, Any]]:
     """The statement that a claim begins with."""
     served = served_arrays(request.queues, request.effects)
-    return "lanes", served | {"now_ms": now_ms, "max_attempts": request.max_attempts}
+    bounds = {"now_ms": now_ms, "max_attempts": request.max_attempts, "limit": request.limit}
+    return "lanes", served | bounds
 
 
 class Claim:
@@ -40,10 +41,9 @@ class Claim:
         self._now_ms = now_ms
         self._claimant = storable(request.claimant)
         all_queues = request.queues is None
-        self._any_paused = any(paused for _, _, paused, _, _, _ in found)
-        self._resuming = any(resuming for _, _, _, resuming, _, _ in found)
-        self._due = any(due for _, _, _, _, due, _ in found)
-        self._passed = any(passed for _, _, _, _, _, passed in found)
+        _, _, paused, ahead, resuming, due, passed = zip(*found, strict=True) if found else ((),) * 7
+        self._any_paused, self._ahead, self._resuming = any(paused), any(ahead), any(resuming)
+        self._due, self._passed = any(due), any(passed)
         self._bounds = {"now_ms": now_ms, "max_attempts": request.max_attempts}
         self._served = Lanes(
             transaction, [(queue, effect) for queue, effect, *_ in found], all_queues=all_queues
@@ -66,7 +66,7 @@ class Claim:
         if self._resuming and self._served.return_passed_over():
             self._transaction.wake()
             return True
-        return self._any_paused and self._served.pass_over(self._request.limit)
+        return self._ahead and self._served.pass_over(self._request.limit)
 
     def take(self) -> list[Job]:
         """Reap what has passed, then pick; the jobs in the order of claims."""

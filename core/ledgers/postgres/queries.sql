@@ -173,9 +173,9 @@ WHERE queue = %(queue)s AND resuming AND NOT EXISTS (
 
 -- name: lanes
 -- See migrations/0002_functions.sql, as of every other function.
-SELECT queue, effect, paused, resuming, due, passed
+SELECT queue, effect, paused, ahead, resuming, due, passed
 FROM {schema}.fencepost_survey(
-    %(queues)s::text[], %(effects)s::text[], %(now_ms)s::bigint, %(max_attempts)s::bigint
+    %(queues)s::text[], %(effects)s::text[], %(now_ms)s::bigint, %(max_attempts)s::bigint, %(limit)s::bigint
 )
 
 -- name: promote[_all]

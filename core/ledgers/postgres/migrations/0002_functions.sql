@@ -147,8 +147,9 @@ BEGIN
 END
 $$;
 
--- The lanes that a claim serves. Of each: whether its queue is paused, or any is where all are served; whether jobs
--- that were passed over are to be returned; whether any delayed job is due; and whether there is anything to reap:
+-- The lanes that a claim serves. Of each: whether its queue is paused, or any is where all are served; whether such a
+-- claim would meet a job of a paused queue, ready or the next to become so; whether jobs that were passed over are to be
+-- returned; whether any delayed job is due; and whether there is anything to reap:
 -- expired, lapsed, used up by the worker's limit or by the job's own.
 -- Not by EXISTS, for which the planner makes two plans each. The orders are those of the indexes to walk along: without
 -- them an empty table, where all walks cost the same, could have a plan made that is kept when the table is large.
@@ -156,10 +157,11 @@ CREATE FUNCTION {schema}.fencepost_survey(
     asked_queues text[],
     asked_effects text[],
     asked_now_ms bigint,
-    asked_max_attempts bigint
+    asked_max_attempts bigint,
+    asked_limit bigint
 )
 RETURNS TABLE (
-    queue text, effect text, paused boolean, resuming boolean, due boolean, passed boolean
+    queue text, effect text, paused boolean, ahead boolean, resuming boolean, due boolean, passed boolean
 )
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -173,6 +175,23 @@ BEGIN
             lane.queue,
             lane.effect,
             EXISTS (SELECT FROM {schema}.fencepost_paused),
+            CASE WHEN EXISTS (SELECT FROM {schema}.fencepost_paused) THEN EXISTS (
+                SELECT FROM (
+                    (
+                        SELECT job.queue FROM {schema}.fencepost_jobs AS job
+                        WHERE coalesce(job.effect, '') = lane.effect AND job.state = 'queued' AND job.waiting = 0
+                        ORDER BY job.priority DESC, coalesce(job.run_at_ms, job.enqueued_at_ms, 0), job.key
+                        LIMIT asked_limit
+                    )
+                    UNION ALL
+                    (
+                        SELECT job.queue FROM {schema}.fencepost_jobs AS job
+                        WHERE coalesce(job.effect, '') = lane.effect AND job.state = 'queued' AND job.waiting = 1
+                        ORDER BY job.run_at_ms LIMIT 1
+                    )
+                ) AS first
+                JOIN {schema}.fencepost_paused AS paused ON paused.queue = first.queue AND NOT paused.resuming
+            ) END,
             EXISTS (SELECT FROM {schema}.fencepost_paused WHERE resuming),
             (
                 SELECT true FROM {schema}.fencepost_jobs AS job
@@ -218,6 +237,7 @@ BEGIN
             lane.queue,
             lane.effect,
             lane.queue IN (SELECT queue FROM {schema}.fencepost_paused WHERE NOT resuming),
+            false,
             lane.queue IN (SELECT queue FROM {schema}.fencepost_paused WHERE resuming),
             (
                 SELECT true FROM {schema}.fencepost_jobs AS job
