@@ -5,6 +5,7 @@ Nothing here asserts how long anything takes: each test waits for what it can ob
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -618,7 +619,8 @@ def test_a_sooner_beat_is_never_put_off_by_a_later_one(ledger: Ledger) -> None:
         late = threading.Thread(target=heartbeats.add, args=(lease,))
         late.start()
         until(heartbeats.running)
-        time.sleep(0.05)  # it has compared, and waits for the lock
+        # It waits for the lock that this test holds.
+        until(lambda: late.ident and sys._current_frames()[late.ident].f_code.co_name == "__enter__")
         heartbeats._next_look = 1.0
     late.join(LIMIT_S)
     assert heartbeats._next_look == 1.0
