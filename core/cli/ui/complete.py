@@ -80,15 +80,14 @@ def _jobs(ctx: typer.Context) -> list[Job]:
 
 def _read(ctx: typer.Context, look: Callable[[Ledger], list[Found]]) -> list[Found]:
     # Every command imports this module, and most runs complete nothing.
-    from ...ledgers.open import parse_store
+    from ...ledgers.open import ledger_exists, open_ledger, parse_store
     from ...stores import store_name
-    from .store import open_existing
 
-    store, config = ctx.params.get("store"), ctx.params.get("config")
     try:
-        if parse_store(store_name(store, config))[0] == "postgres":
+        store = store_name(ctx.params.get("store"), ctx.params.get("config"))
+        if parse_store(store)[0] == "postgres" or not ledger_exists(store):
             return []
-        with open_existing(store, config) as ledger:
+        with open_ledger(store) as ledger:
             return look(ledger)
     except FencepostError:
         return []
