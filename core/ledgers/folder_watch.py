@@ -65,8 +65,8 @@ class FolderWatch:
             return self._inotify
         try:
             from inotify_simple import INotify, flags
-        except ImportError:
-            return None
+        except (ImportError, OSError):
+            return None  # not installed, or no descriptor is left to read it with: polling does
         if self._pid != os.getpid():
             self._sleepers, self._pid = 0, os.getpid()  # the others are the parent's threads
         try:

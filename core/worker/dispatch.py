@@ -253,29 +253,32 @@ class Dispatcher:
         done, self._unsettled = self._unsettled, []
         claims.outstanding -= len(done)
         claims.claimed(len(jobs))
-        self._settler.settled(done, settled)
-        if request is not None:
-            looked = all(answer.completed for answer in settled)
-            if looked and self._settler.fault is None:
-                jobs += self._claim_from_others(request, len(jobs))
-            self._dry = looked and not jobs
-        return [self._attempt(job, sent) for job in jobs]
+        try:
+            self._settler.settled(done, settled)
+            if request is not None:
+                looked = all(answer.completed for answer in settled)
+                if looked and self._settler.fault is None:
+                    self._claim_from_others(request, jobs)
+                self._dry = looked and not jobs
+            return [self._attempt(job, sent) for job in jobs]
+        except BaseException:  # of whoever is told, or of the ledger: no slot will ever see these jobs
+            self._release(jobs)
+            raise
 
-    def _claim_from_others(self, first: ClaimRequest, found: int) -> list[Job]:
-        """Claim from the queues whose turn it is not, as far as the first one left room."""
-        jobs: list[Job] = []
+    def _claim_from_others(self, first: ClaimRequest, jobs: list[Job]) -> None:
+        """Add to ``jobs`` from the queues whose turn it is not, as far as the first one left room."""
         for request in self._claims.others(first):
-            if found + len(jobs) >= first.limit:
+            if len(jobs) >= first.limit:
                 break
-            request = replace(request, limit=first.limit - found - len(jobs))
+            request = replace(request, limit=first.limit - len(jobs))
             try:
-                jobs += self._ledger.settle_and_claim([], request, now_ms=self._options.now_ms)[1]
+                more = self._ledger.settle_and_claim([], request, now_ms=self._options.now_ms)[1]
             except (LedgerBusy, LedgerFailed) as error:
                 # What the other queues gave is claimed and must be worked on; the next exchange meets the error again.
                 _log.debug("the other queues are claimed from by the next exchange: %s", error)
                 break
-        self._claims.claimed(len(jobs))
-        return jobs
+            self._claims.claimed(len(more))
+            jobs += more
 
     def _attempt(self, job: Job, sent: float) -> Attempt:
         lease = Lease(job, length_s=lease_of(job, self._options.lease_ms) / 1_000, claim_sent=sent)
@@ -308,15 +311,18 @@ class Dispatcher:
         self._hand_back_at = min(
             (attempt.lease.instant_of(UNSTARTED_PART) for attempt in waiting), default=NEVER
         )
-        self._claims.handed_back(len(late))
-        for done, attempt in enumerate(late):
-            job = attempt.job
+        self._release([attempt.job for attempt in late])
+
+    def _release(self, jobs: list[Job]) -> None:
+        """Hand claimed jobs back that no slot has taken, uncounted."""
+        self._claims.handed_back(len(jobs))
+        for done, job in enumerate(jobs):
             try:
                 self._ledger.release(job.id, job.version, now_ms=self._options.now_ms)
             except LedgerError as error:
                 # Each of the rest would wait for the ledger as long again.
                 _log.warning(
-                    "%d jobs could not be handed back, their leases will lapse: %s", len(late) - done, error
+                    "%d jobs could not be handed back, their leases will lapse: %s", len(jobs) - done, error
                 )
                 return
 
@@ -362,6 +368,7 @@ class Dispatcher:
 
     def _wind_down(self) -> None:
         """After an error: hand back what has not started, let what runs finish, and try once to settle it."""
+        self._stop()  # so that what settles the rest claims nothing
         self._hand_back(after_part=0.0)
         over_at = monotonic() + self._options.grace_s
         self._work.wake_at_finish = True

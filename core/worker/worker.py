@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from ..errors import FencepostError
 from ..ledgers.protocol import Ledger
 from ..model.effect import Effect
 from ..model.events import Event, NoObservers, Observers
@@ -95,11 +96,7 @@ class Worker:
         claimant = self._options.claimant
         self._observers.worker_started(claimant, self._store, tuple(self._effects))
         try:
-            self._heartbeats.start()
-            self._watch.start()
-            if not self._options.bounded:
-                self._maintenance.start()
-            self._slots.start()
+            self._start()
             self._dispatcher.run()
         except BaseException as error:
             self.fail(error)
@@ -113,6 +110,25 @@ class Worker:
             self._observers.worker_stopped(claimant, self._store, None if fault is None else str(fault))
         if fault is not None:
             raise fault
+
+    def _start(self) -> None:
+        """Start every thread.
+
+        Raises:
+            FencepostError: the system gives no more threads.
+        """
+        try:
+            self._heartbeats.start()
+            self._watch.start()
+            if not self._options.bounded:
+                self._maintenance.start()
+            self._slots.start()
+        except RuntimeError as error:  # what Python raises for a thread that cannot be had
+            raise FencepostError(
+                f"the worker cannot start, nothing was claimed: {error}. It needs {self._options.concurrency} threads "
+                "for its attempts and a few of its own: lower --concurrency, or raise the limits of memory and of "
+                "threads (ulimit -v, ulimit -u, the container's)"
+            ) from error
 
     def stop(self) -> None:
         """Claim nothing more, hand back what has not started, let running attempts finish. Safe in a signal."""
