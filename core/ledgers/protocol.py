@@ -122,7 +122,7 @@ class Ledger(Protocol):
         """The job is done."""
 
     def settle(self, settlements: Sequence[Settlement], *, now_ms: int | None = None) -> list[Settled]:
-        """Publish and complete a batch in one commit; each item stands for itself.
+        """Publish and complete a batch in one commit; each item succeeds or fails by itself.
 
         A receipt stays even where the completion is refused. Answers come in the order of the settlements.
         """
@@ -160,7 +160,7 @@ class Ledger(Protocol):
         error: str = CANCELLED,
         now_ms: int | None = None,
     ) -> bool:
-        """Bury a job that is not finished; its holder's later moves are refused."""
+        """Bury a job that is not finished; its owner's later moves are refused."""
 
     def reschedule(
         self,
@@ -231,7 +231,7 @@ class Ledger(Protocol):
         """How many jobs are in each of the five states."""
 
     def queue_counts(self, *, since_ms: int, now_ms: int | None = None) -> list[QueueCounts]:
-        """How every queue that has jobs stands, by name; what was finished from ``since_ms`` on gives its rate.
+        """Counts of every queue that has jobs, by name; what was finished from ``since_ms`` on gives its rate.
 
         It looks at every job: for people, not for workers.
         """

@@ -14,5 +14,5 @@ def wall_ms() -> int:
 
 
 def logical(now_ms: int) -> Clock:
-    """A clock that stands still at ``now_ms``: for tests and for ``--now-ms``."""
+    """A clock that always shows ``now_ms``: for tests and for ``--now-ms``."""
     return lambda: now_ms

@@ -98,7 +98,7 @@ class EffectRequest:
 
     @cached_property
     def input_sha256(self) -> str:
-        """SHA-256 of the text's UTF-8 bytes, in lower-case hex; it stands in the receipt."""
+        """SHA-256 of the text's UTF-8 bytes, in lower-case hex, as in the receipt."""
         return text_sha256(self.stored_text)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Why a job stands where it stands, what happens to it next, and when: pure, in plain words.
+"""Why a job is in its state, what happens to it next, and when: pure, in plain words.
 
 Every answer follows from the moves of ``job.py``; a person who knows nothing of the project should find in it why
 a given job has not run, and what to do.
@@ -63,7 +63,7 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """``why`` the job stands where it does, what comes ``next``, at what instant (None: none is set)."""
+    """``why`` the job is in its state, what comes ``next``, at what instant (None: none is set)."""
 
     why: str
     next: str

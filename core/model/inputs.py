@@ -54,7 +54,7 @@ class NewJob:
     stamps: Stamps = NO_STAMPS
 
     def queued(self, *, enqueued_at_ms: int | None, version: int = 0) -> Job:
-        """The job as it stands right after its enqueue."""
+        """The job right after its enqueue."""
         return Job(
             id=self.id,
             version=version,

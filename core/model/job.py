@@ -37,7 +37,7 @@ MAX_CLAIM: Final = 10_000
 """How many jobs one claim takes at most."""
 
 REAP_LIMIT: Final = 1_000
-"""How many jobs one claim settles at most, so that a backlog of lapsed jobs never makes one claim long."""
+"""How many jobs one claim reaps at most, so that a backlog of lapsed jobs never makes one claim long."""
 
 
 def whole_ms(seconds: float) -> int:
@@ -324,7 +324,7 @@ def reap(job: Job, request: ClaimRequest, *, now_ms: int, has_receipt: bool) -> 
 
 
 def reap_due_ms(job: Job, now_ms: int) -> int:
-    """When that which ``reap`` acts on fell due; used-up attempts of a queued job count as always due."""
+    """When the job became due for reaping; used-up attempts of a queued job count as always due."""
     if expired(job, now_ms):
         return job.expires_at_ms or 0
     return job.lease_until_ms

@@ -26,7 +26,7 @@ MAX_OUTCOME_DEPTH: Final = 100
 
 _PLAIN_KEYS: Final = 32
 _PLAIN_CHARACTERS: Final = 128
-"""A character takes at most six bytes in JSON: so many of both stay below the limit."""
+"""A character takes at most six bytes in JSON: 32 keys and values of 128 characters stay below the limit."""
 
 
 class Receipt(NamedTuple):
@@ -199,7 +199,7 @@ def check_outcome(value: object) -> dict[str, JSON]:
 
 
 def own_outcome(value: object) -> dict[str, JSON]:
-    """A copy of an effect's outcome, which the effect can no longer change; what ``check_outcome`` refuses, it does.
+    """A copy of an effect's outcome, which the effect can no longer change; validated as by ``check_outcome``.
 
     A receipt is stored a while after its effect returned, which may use the same dict for its next job.
     """

@@ -1,4 +1,4 @@
-"""What every contract class stands on: a store under test, and short words for what tests do all the time."""
+"""The base of every contract class: a store under test, and short words for what tests do all the time."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def claim(ledger: Ledger, now_ms: int, **options: Any) -> list[Job]:
 
 
 def reap_passed(ledger: Ledger, now_ms: int, **options: Any) -> None:
-    """Let a claim settle what has passed. What it takes is a job of its own, which is gone when it returns."""
+    """Let a claim reap jobs whose time has passed. It takes a decoy of its own, which is gone when it returns."""
     decoy = f"decoy-{sum(ledger.counts().values())}"
     enqueue(ledger, decoy, priority=2**31 - 1)
     job = claim_one(ledger, now_ms, **options)

@@ -215,7 +215,7 @@ class LedgerMachine(RuleBasedStateMachine):
         queues: tuple[str, ...] | None,
         effects: tuple[str, ...] | None,
     ) -> None:
-        """Settle what has passed, and pick."""
+        """Reap jobs whose time has passed, and pick."""
         now_ms = self.step(step)
 
         def call(ledger: Ledger) -> object:
@@ -277,7 +277,7 @@ class LedgerMachine(RuleBasedStateMachine):
             self.both(lambda ledger: ledger.publish(given))
 
     def settle(self, step: int, settlements: list[dict[str, int]]) -> None:
-        """A batch is settled; each item stands for itself."""
+        """A batch is settled; each item succeeds or fails by itself."""
         now_ms, batch = self.step(step), self.batch(settlements)
         self.both(lambda ledger: ledger.settle(batch, now_ms=now_ms))
 

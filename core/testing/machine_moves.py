@@ -18,7 +18,7 @@ QUEUES = ("default", "mail")
 EFFECT_OF = dict(zip(IDS, ("count", "send", "count", "send", "send"), strict=True))
 
 Choices = Sequence[Any]
-"""What one argument can be; what stands twice comes twice as often, and what stands first is the simplest."""
+"""The values of one argument; one that is listed twice is drawn twice as often, and the first is the simplest."""
 
 STEPS: Choices = [0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 3, 5, 20, -1, -1, -6]
 """How far the clock moves before a move: seldom beyond a lease, sometimes back."""

@@ -1,4 +1,4 @@
-"""What a claim settles first: expire, lost, exhausted, reclaim; for what it serves, and never more than 1,000."""
+"""What a claim reaps first: expire, lost, exhausted, reclaim; for what it serves, and never more than 1,000."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every situation that a job can be in, brought about by verbs alone, as it stands at ``NOW_MS``."""
+"""Every situation that a job can be in, brought about by verbs alone, as of ``NOW_MS``."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def read_descriptor(descriptor: int, *, where: str, max_bytes: int) -> bytes:
 def replace_file(
     folder: int, name: str, data: bytes, *, step: Step, first: Callable[[], None] = lambda: None
 ) -> int:
-    """Put ``data`` in the place of the file, whole and durably; returns a descriptor of what now stands there.
+    """Put ``data`` in the place of the file, whole and durably; returns a descriptor of the new file.
 
     ``first`` is called when the data are durable, before they take the place.
     """

@@ -119,7 +119,7 @@ class DirectoryInspection:
         return list(read_schedules(data, self.location).values())
 
     def closing(self) -> Closing:
-        """By what stands in the audit."""
+        """By the entries of the audit."""
         return closing_of(read_audit(self._folder(), self.location))
 
     # -- the files --

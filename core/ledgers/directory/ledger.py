@@ -163,7 +163,7 @@ class DirectoryLedger(PlanVerbs):
     # -- the owner's moves --
 
     def publish(self, receipt: Receipt) -> Published:
-        """Link the receipt to its name, or compare it with what stands there."""
+        """Link the receipt to its name, or compare it with the stored one."""
         self._store.closing().refuse(self.location)
         return receipting.publish(self._store, receipt)
 

@@ -29,7 +29,7 @@ class LedgerLock:
         self._path = path
         self._timeout_s = timeout_s
         self._threads = threading.Lock()
-        # No soft fallback: a lock file that stands for the lock would outlive a killed holder.
+        # No soft fallback: a file whose existence is the lock would outlive a killed owner.
         self._file = FileLock(
             path, mode=0o600, thread_local=False, poll_interval=POLL_S, fallback_to_soft=False
         )

@@ -21,10 +21,10 @@ from .table import Table
 
 
 def publish(store: Store, receipt: Receipt) -> Published:
-    """Link the receipt to its name, or compare it with what stands there.
+    """Link the receipt to its name, or compare it with the stored one.
 
     Raises:
-        ReceiptConflict: another one stands there; it stays.
+        ReceiptConflict: another one is stored; it stays.
     """
     check_receipt(receipt)
     linked = store.add_receipts([receipt])[0]
@@ -51,7 +51,7 @@ def publish_all(store: Store, settlements: Sequence[Settlement]) -> list[Publish
 def complete_all(
     table: Table, settlements: Sequence[Settlement], published: Sequence[Published | None], now_ms: int
 ) -> list[Settled]:
-    """Complete the job of each settlement whose receipt stands; what became of each, in their order."""
+    """Complete the job of each settlement whose receipt is stored; the results in the order of the settlements."""
     answers = []
     for item, stored in zip(settlements, published, strict=True):
         job = table.jobs.get(item.id)

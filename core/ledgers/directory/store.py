@@ -150,7 +150,7 @@ class Store:
                 raise
 
     def identity(self) -> tuple[int, int] | None:
-        """What stands as jobs.json now; changes with every commit. None: nothing yet."""
+        """The identity of jobs.json, which changes with every commit; None where there is no such file yet."""
         try:
             found = os.stat(JOBS, dir_fd=self._folder, follow_symlinks=False)
         except FileNotFoundError:
@@ -228,7 +228,7 @@ class Store:
             os.close(former)
 
     def _check_folder(self, room: str) -> None:
-        """Whether the folder that was opened still stands in its place; a back-up may have been put there."""
+        """Check that the path still leads to the folder that was opened; a back-up may have been put there."""
         where = os.path.join(self.path, room) if room else self.path
         with engine_errors(where):
             try:

@@ -100,7 +100,7 @@ class PostgresLedger(SqlLedger[Transaction]):
             return now_ms
 
     def wait(self, timeout_s: float) -> bool:
-        """Sleep until there is news of a commit since the last claim began, or the time-out."""
+        """Sleep until a commit since the last claim began is heard of, or the time-out."""
         return self._watch.wait(timeout_s)
 
     def _settle_and_claim(

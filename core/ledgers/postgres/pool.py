@@ -1,4 +1,4 @@
-"""The connections of one process to one ledger: made when they are needed, used again, at most so many.
+"""The connections of one process to one ledger: made when they are needed, used again, and limited in number.
 
 A pool of our own, because psycopg's makes connections in threads of its own: a server that is down shows as a
 time-out without its reason, and threads do not live on in a forked child.

@@ -95,7 +95,7 @@ def publish_all(transaction: Transaction, published: Sequence[Receipt]) -> None:
 
 
 def _firsts(settlements: Sequence[Settlement], data: Sequence[bytes]) -> dict[str, bytes]:
-    """Where an id stands twice, the first receipt is the one to store."""
+    """Of receipts with one id, the first is the one to store."""
     firsts: dict[str, bytes] = {}
     for item, one in zip(settlements, data, strict=True):
         firsts.setdefault(item.receipt.id, one)

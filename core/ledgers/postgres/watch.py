@@ -24,7 +24,7 @@ POLL_S: Final = 0.1
 SLICE_S: Final = 0.5
 """How long one thread listens before it looks whether the ledger was closed."""
 TURN_S: Final = 0.02
-"""How soon a thread that waits for the news of another takes over from one that has left."""
+"""How soon a waiting thread takes over the listening from one that has left."""
 FIRST_BACKOFF_S: Final = 0.1
 LONGEST_BACKOFF_S: Final = 30.0
 SHORT_SESSION_S: Final = 5.0

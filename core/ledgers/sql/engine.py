@@ -32,9 +32,9 @@ class Engine(Generic[AnyTransaction]):
     revive: Callable[[AnyTransaction, Place, Job], None]
     purge: Callable[[AnyTransaction, Sequence[Place]], None]
     purgeable: Callable[[AnyTransaction, str | None, int, int], Sequence[Place]]
-    """Dead jobs of a queue, or of all, whose retention has ended; at most so many."""
+    """Dead jobs of a queue, or of all, whose retention has ended, up to the limit."""
     expired: Callable[[AnyTransaction, str | None, int, int], Sequence[Place]]
-    """Live jobs of a queue, or of all, whose expiry has passed; at most so many."""
+    """Live jobs of a queue, or of all, whose expiry has passed, up to the limit."""
     give_back: Callable[[AnyTransaction, str], bool]
     """Return jobs that claims passed over while the queue was paused, one step; True if there were any."""
 

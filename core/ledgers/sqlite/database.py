@@ -283,7 +283,7 @@ class Database:
     # -- the file --
 
     def check_file(self) -> None:
-        """Look whether the file that was opened still stands in its place.
+        """Check that the path still leads to the file that was opened.
 
         Raises:
             LedgerFailed: none does; it may come back.

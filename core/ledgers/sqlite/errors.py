@@ -36,7 +36,7 @@ def translate(error: Exception, path: str) -> FencepostError:
         )
     if isinstance(error, OverflowError):
         return InvalidInput(f"a number is larger than 64 bits carry: {error}; nothing was stored")
-    # The low byte is the kind of error, what stands above it is the detail.
+    # The low byte is the kind of error, the higher ones are the detail.
     code: int = getattr(error, "sqlite_errorcode", 0)
     kind = code & 0xFF
     if kind in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
