@@ -8,6 +8,7 @@ import pytest
 
 from ..errors import IdentityConflict, InvalidInput, LimitExceeded
 from ..ledgers.protocol import Ledger
+from ..model.checks import MAX_SPAN_MS
 from ..model.inputs import Input, NewJob, text_sha256
 from ..model.job import Job, Stamps
 from ..model.records import Enqueued, Row
@@ -126,8 +127,8 @@ class EnqueueContract(Contract):
         assert claim_one(ledger, 0, queues=[longest], effects=[longest]).id == longest
 
     def test_the_largest_figures_are_stored(self, ledger: Ledger) -> None:
-        most = 2**53 - 1
-        stamps = Stamps(most // 1_000, most, most // 1_000, most // 1_000)
+        most, longest_s = 2**53 - 1, MAX_SPAN_MS // 1_000
+        stamps = Stamps(longest_s, most, longest_s, longest_s)
         for priority in (-(2**31), 2**31 - 1):
             id = "low" if priority < 0 else "high"
             enqueue(ledger, id, priority=priority, run_at_ms=most, expires_at_ms=most, stamps=stamps)
