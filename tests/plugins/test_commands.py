@@ -265,7 +265,9 @@ def test_no_log_line_of_set_up_validation_or_of_handlers_of_its_own_shows_a_secr
     said = [output.stderr.decode().splitlines() for output in outputs]
     assert said[0][:2] == ["own handler: set up with ***", "own handler: validated with ***"]
     assert said[0][-1] == "ValueError: invalid literal for int() with base 10: 'x***'"
-    assert said[1] == ["own handler: set up with ***", "own handler: applied with ***"]
+    assert len(said[1]) == 2, "each record is written once, in the worker's form"
+    assert "set up with ***" in said[1][0]
+    assert "applied with ***" in said[1][1]
 
 
 def test_observers_that_ship_say_what_happens(project):

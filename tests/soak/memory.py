@@ -10,7 +10,7 @@ from pathlib import Path
 WORK = """
 import sys, threading
 from fencepost.core import NewJob, open_ledger
-from fencepost.core.model.events import WorkerOptions
+from fencepost.core.worker.options import WorkerOptions
 from fencepost.core.worker.worker import Worker
 from fencepost.plugins.manager import Plugins
 from tests.soak.memory import resident_kib
