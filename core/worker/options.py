@@ -23,7 +23,7 @@ class WorkerOptions:
     lease_ms: int = DEFAULT_LEASE_MS
     max_attempts: int = DEFAULT_MAX_ATTEMPTS
     max_jobs: int | None = None
-    """A bounded worker makes at most so many attempts, and stops when nothing is ready."""
+    """A bounded worker makes at most this many attempts, and stops when nothing is ready."""
     concurrency: int = 1
     queues: tuple[str, ...] | None = None
     """One claim per queue in turn; None serves all queues in one order."""

@@ -19,7 +19,7 @@ MAX_OUTAGE_NAP_S: Final = 5.0
 
 
 def outage_nap_s(failures: int) -> float:
-    """How long to leave a ledger alone that could not be used so many times in a row."""
+    """How long to leave a ledger alone that could not be used this many times in a row."""
     return min(MAX_OUTAGE_NAP_S, 0.1 * 2.0 ** min(failures, 10))
 
 
@@ -59,7 +59,7 @@ class Pace:
         return self._target // 2 if self._ahead else 0
 
     def low(self, waiting: int) -> bool:
-        """Whether it is time to claim more, with so many claimed jobs that have not been started."""
+        """Whether it is time to claim more, with this many claimed jobs that have not been started."""
         return not self._ahead or waiting <= self.low_mark
 
     def room(self, *, waiting: int, outstanding: int) -> int:

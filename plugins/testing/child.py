@@ -41,6 +41,8 @@ FAULT: Final = "the crash kit's fault"
 """Part of the message of every fault that the kit raises; an error that is passed on still has it."""
 OTHER_JOB_BEGINS_S: Final = 5.0
 """How long an effect waits for the other job of its worker to begin."""
+OTHER_JOB_ENDS_S: Final = 1.0
+"""How long an effect waits at least for that job to end, so that a busy machine hides no fault."""
 FAULTS: Final[Mapping[str, Callable[[], BaseException]]] = {
     "time-out": lambda: TimeoutError(f"no answer in time ({FAULT})"),
     "reset": lambda: ConnectionResetError(f"the connection broke off ({FAULT})"),
@@ -91,7 +93,9 @@ class Stops:
         elif self._how == "wait":
             self.report(waited=where)
             if self.other_began.wait(OTHER_JOB_BEGINS_S):
-                self.other_ended.wait(self._quiet_s)  # it may itself have to wait for this one
+                self.other_ended.wait(
+                    max(OTHER_JOB_ENDS_S, self._quiet_s)
+                )  # it may itself have to wait for this one
         else:
             self.report(raised=where)
             raise FAULTS[self._how]()
