@@ -184,7 +184,7 @@ def lease_valid(job: Job, version: int, now_ms: int) -> bool:
 
 
 def lapsed(job: Job, now_ms: int) -> bool:
-    """The lease has ended: the exact complement of what ``holds`` asks of the time."""
+    """The lease has ended: the exact complement of what ``lease_valid`` asks of the time."""
     return job.state == RUNNING and now_ms >= job.lease_until_ms
 
 

@@ -176,11 +176,13 @@ class Dispatcher:
     # -- sleeping --
 
     def _sleep(self) -> None:
-        """Wait until there may be something to do: the only place where this thread waits for others."""
+        """Wait until there may be something to do: the only place where this thread waits while it works."""
         work = self._work
-        ready = work.ready
-        work.wake_at_finish = ready == 0 or self._finished == 0
+        # Both before the queues are looked at: whatever changes from here on wakes this thread.
         work.wake_at_ready = 0 if self._dry or self._claims.used_up else self._pace.low_mark
+        work.wake_at_finish = True
+        if work.ready and self._finished:
+            work.wake_at_finish = False  # nothing is due before the flush, or before little is left to start
         if not self._is_due():  # once more, now that whoever changes it wakes this thread
             work.wake.wait(max(0.0, self._next_instant() - monotonic()))
         work.wake_at_finish = False
@@ -223,10 +225,10 @@ class Dispatcher:
             _log.info("the ledger is back after %d tries", self.outages)
             self.outages = 0
         self._pace.exchanged(monotonic() - began)
+        self._admit(attempts)
         self._healthy()
         if self._settler.fault is not None:
             self._stop()
-        self._admit(attempts)
         if self._dry and not self._awaits_watch and not self._is_over():
             self._awaits_watch = True
             self._watch.begin()

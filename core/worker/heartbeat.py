@@ -75,6 +75,11 @@ class Heartbeats:
 
     # -- for the slots --
 
+    @property
+    def stopped(self) -> bool:
+        """Whether leases are kept no longer, because the worker ends."""
+        return self._stopped
+
     def add(self, lease: Lease) -> None:
         """Keep this lease from now on."""
         self._leases[id(lease)] = lease

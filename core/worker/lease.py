@@ -48,7 +48,12 @@ class Lease:
         return self.deadline - (1 - part) * self.length_s
 
     def extended(self, sent: float) -> None:
-        """The ledger renewed the lease by a heartbeat that was sent at ``sent``."""
+        """The ledger renewed the lease by a heartbeat that was sent at ``sent``.
+
+        Two may be under way, one of the effect's own among them: an older one that answers late changes nothing.
+        """
+        if sent + self.length_s <= self.deadline:
+            return
         self.deadline = sent + self.length_s
         self.next_beat = sent + self.length_s / 3
         if self.request is not None:

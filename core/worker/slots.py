@@ -93,6 +93,8 @@ class Slots:
             time.sleep(self._options.delay_ms / 1_000)
         if attempt.input is None and (fault := self._read(attempt)) is not None:
             return fault
+        if self._heartbeats.stopped:
+            return Lost()  # the worker has ended meanwhile, and nobody would keep the lease
         if not attempt.effect.pure:
             attempt.request = attempt.lease.request = self._request(attempt)
         if self._options.now_ms is not None:  # a logical clock, on which no lease can be renewed in time
@@ -110,9 +112,9 @@ class Slots:
                 read(self._ledger, [attempt])
             except LedgerCorrupt as error:
                 return Broken(error)
-            except (LedgerBusy, LedgerFailed):
+            except (LedgerBusy, LedgerFailed) as error:
                 if self._options.bounded:
-                    raise
+                    return Broken(error)  # the worker ends with this error
                 if monotonic() >= attempt.lease.deadline or self._stopping():
                     return Lost()
                 time.sleep(RETRY_S)

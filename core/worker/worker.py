@@ -98,9 +98,8 @@ class Worker:
         try:
             self._start()
             self._dispatcher.run()
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - raised below, or the fault that came first
             self.fail(error)
-            raise
         finally:
             self._slots.end()
             self._maintenance.stop()

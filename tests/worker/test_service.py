@@ -624,3 +624,25 @@ def test_a_sooner_beat_is_never_put_off_by_a_later_one(ledger: Ledger) -> None:
         heartbeats._next_look = 1.0
     late.join(LIMIT_S)
     assert heartbeats._next_look == 1.0
+
+
+def test_a_heartbeat_that_answers_late_does_not_take_back_what_a_later_one_renewed() -> None:
+    job = NewJob("a", "x", effect="act").queued(enqueued_at_ms=0)
+    lease = Lease(job, length_s=30.0, claim_sent=0.0)
+    lease.extended(20.0)
+    lease.extended(5.0)
+    assert (lease.deadline, lease.next_beat) == (50.0, 30.0)
+
+
+@pytest.mark.parametrize("concurrency", [1, 2])
+def test_a_bounded_worker_that_cannot_read_an_input_ends_without_waiting_for_its_grace(
+    ledger: Ledger, concurrency: int
+) -> None:
+    flaky = only("read_inputs", 2, ledger)
+    flaky.armed.set()
+    add(ledger, "a")
+    running = Running(flaky, Acting(), max_jobs=1, concurrency=concurrency, grace_s=10 * LIMIT_S)
+    running.thread.join(LIMIT_S)
+    assert not running.thread.is_alive()
+    assert isinstance(running.error, LedgerBusy)
+    assert state(ledger, "a") == "running"
