@@ -39,9 +39,11 @@ from .subject import load_subject
 
 FAULT: Final = "the crash kit's fault"
 """Part of the message of every fault that the kit raises; an error that is passed on still has it."""
+FIRST_JOB_COMES_S: Final = 20.0
+"""How long the second job is kept before its effect until the first one is at the line where it waits."""
 OTHER_JOB_BEGINS_S: Final = 5.0
 """How long an effect waits for the other job of its worker to begin."""
-OTHER_JOB_ENDS_S: Final = 1.0
+OTHER_JOB_ENDS_S: Final = 0.5
 """How long an effect waits at least for that job to end, so that a busy machine hides no fault."""
 FAULTS: Final[Mapping[str, Callable[[], BaseException]]] = {
     "time-out": lambda: TimeoutError(f"no answer in time ({FAULT})"),
@@ -67,6 +69,10 @@ class Stops:
         self._in = orders_in
         self._out = report_out
         self._reporting = threading.Lock()
+        self.waits: bool = self._how == "wait"
+        """Whether the first of two jobs waits at its moment until the other one has passed."""
+        self.first_there = threading.Event()
+        """Set when the first of two jobs waits at its moment, or has ended without coming there."""
         self.other_began = threading.Event()
         self.other_ended = threading.Event()
         self.overtaken = False
@@ -92,6 +98,7 @@ class Stops:
             self.overtaken = True
         elif self._how == "wait":
             self.report(waited=where)
+            self.first_there.set()
             if self.other_began.wait(OTHER_JOB_BEGINS_S):
                 self.other_ended.wait(
                     max(OTHER_JOB_ENDS_S, self._quiet_s)
@@ -109,8 +116,10 @@ class Inside:
         self._follow: bool = orders["follow"]
         self._lines: bool = orders["lines"]
         self._author: Author | None = None
-        self._follower: int | None = None
-        """The thread of the job that is followed."""
+        self._first: int | None = None
+        """The thread of the job that came first."""
+        self._coming = threading.Lock()
+        self._followed = False
         self.raised: dict[int, BaseException] = {}
         """What the effect itself raised last in each thread."""
 
@@ -136,8 +145,11 @@ class Inside:
     def _around(self, request: EffectRequest | None, before: str, after: str) -> Generator[None, Any, Any]:
         thread = threading.get_ident()
         self.raised.pop(thread, None)
-        if self._follower not in (None, thread):
+        first = self._comes_first(thread)
+        if not first:
             self._stops.other_began.set()
+            if self._stops.waits:
+                self._stops.first_there.wait(FIRST_JOB_COMES_S)
         try:
             self._stops.reach(before)
             if request is not None:
@@ -153,15 +165,20 @@ class Inside:
             self.raised[thread] = error
             raise
         finally:
-            if thread != self._follower:
-                self._stops.other_ended.set()
+            (self._stops.first_there if first else self._stops.other_ended).set()
         return outcome
+
+    def _comes_first(self, thread: int) -> bool:
+        with self._coming:
+            if self._first is None:
+                self._first = thread
+            return self._first == thread
 
     def _steps(self, request: EffectRequest | None) -> AbstractContextManager[None]:
         # Only the first job of a worker is followed: the other one shall pass it without a stop.
-        if self._author is None or not self._follow or self._follower is not None:
+        if self._author is None or not self._follow or self._followed or self._first != threading.get_ident():
             return nullcontext()
-        self._follower = threading.get_ident()
+        self._followed = True
 
         def reach(kind: str, number: int, what: str) -> None:
             self._stops.report(step=kind, what=what)

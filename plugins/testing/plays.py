@@ -156,6 +156,7 @@ class Plays:
     def _two_jobs(self, point: Point) -> tuple[str | None, Played]:
         """Two jobs through one worker: in turn, then at once, with the first one waiting at each of its lines."""
         case = self._case
+        self._look()  # it measures how long the other job may take
         scenario = self._scenario()
         played = in_turn = scenario.two_jobs(case.new_id())
         failure = judge(case.info, point, played, pure=case.pure) or self._mixed(scenario)

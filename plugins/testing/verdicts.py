@@ -58,8 +58,7 @@ def judge(info: EffectInfo, point: Point, played: Played, *, pure: bool, step: s
     if played.seen_at_return == 0 and seen > 0:
         return (
             "the effect had returned, and the outside world never saw it before another attempt did it again. "
-            "Return only when the work is durable (committed, or flushed and fsynced), and do nothing in a thread "
-            "that goes on afterwards"
+            + _DURABLE
         )
     if played.state == COMPLETED:
         return _completed(info, point, played, step)
@@ -115,6 +114,10 @@ def judge_fault(info: EffectInfo, fault: How, job: Job, played: Played) -> str |
     return None
 
 
+_DURABLE: Final = (
+    "Return only when the work is durable (committed, or flushed and fsynced), and do nothing in a thread that goes on "
+    "afterwards"
+)
 _LEAKS: Final = (
     "Something of one job is kept in memory and used for another one: keep what belongs to a job in local "
     "variables"
@@ -190,10 +193,7 @@ def _completed(info: EffectInfo, point: Point, played: Played, step: str) -> str
                 "the job is completed, and the outside world never saw it. The error was taken for a success: "
                 "return an outcome only where the receiver has confirmed it, and let every error pass"
             )
-        return (
-            "the job is completed, and the outside world never saw it. Return only when the work is durable "
-            "(committed, or flushed and fsynced)"
-        )
+        return f"the job is completed, and the outside world never saw it. {_DURABLE}"
     if info.delivery in ("keyed", "probed") and point in (AFTER_EFFECT, *FAULTY):
         first = next(iter(played.outcomes()), played.outcome)
         if canonical(first) != canonical(played.outcome):

@@ -69,6 +69,7 @@ FAULTS = [
     ("rejects-time-out", "fails-inside", "Raise Reject only for what the receiver has refused for good"),
     ("remembers", "two-jobs", "Something of one job is kept in memory and used for another one"),
     ("mixes-up", "two-jobs", "Something of one job is kept in memory and used for another one"),
+    ("shares-the-key", "two-jobs", "Something of one job is kept in memory and used for another one"),
     ("key-of-the-id", "other-namespace", "send request.idempotency_key as it is"),
     ("charges", "fails-inside", "Raise Retry only where it is certain that nothing was done"),
     ("checks-then-inserts", "two-at-once", "the outside world saw it twice instead of once"),
