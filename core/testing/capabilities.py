@@ -1,4 +1,4 @@
-"""In what ledgers differ: what one can not do it says, and what it can it does."""
+"""Tests of the capabilities of a ledger: a ledger does what it declares, and refuses by name what it does not."""
 
 from __future__ import annotations
 

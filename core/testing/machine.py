@@ -166,13 +166,13 @@ class LedgerMachine(RuleBasedStateMachine):
         return IDS[place % len(IDS)] if place >= 14 or not fitting else fitting[place % len(fitting)]
 
     def later(self, span: int | None) -> int | None:
-        """An instant from now."""
+        """The instant that comes ``span`` milliseconds from now; None where there is no span."""
         return None if span is None else self.now_ms + span
 
     # -- connections --
 
     def go_on_through_another_connection(self, reopen: bool) -> None:
-        """It has seen nothing of the last moves, or nothing at all."""
+        """The next moves go through a connection that has not seen the last ones, or through a new one."""
         self.ledgers.reverse()
         if reopen:
             self.ledgers.pop(0).close()
@@ -316,7 +316,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.both(lambda ledger: ledger.release(id, version, now_ms=now_ms))
 
     def hold(self, step: int, place: int, fence: int, error: str) -> None:
-        """Nobody knows."""
+        """The job is held, because nobody knows whether its effect was applied."""
         now_ms, id = self.step(step), self.target(place, "running")
         version = self.fence(id, fence)
         self.both(lambda ledger: ledger.hold(id, version, error=error, now_ms=now_ms))

@@ -1,4 +1,4 @@
-"""What people ask of a whole ledger: searching its jobs, how its queues stand, what died last."""
+"""Tests of the questions about a whole ledger: searches, the counts of each queue, and the latest deaths."""
 
 from __future__ import annotations
 

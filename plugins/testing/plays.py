@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 MAX_STEPS: Final = 40
 """How many steps of a kind are disturbed, spread evenly where there are more."""
 RACES: Final = 8
-"""How often two workers are let into the effect at once: what neither of them does alone can lie in a receiver."""
+"""How often two workers are let into the effect at once; a receiver's race may show only in some of the runs."""
 SHORTEST_QUIET_S: Final = 0.25
 FAULTS: Final[tuple[How, ...]] = ("error", "retry", "reject", "hold", "lease-lost")
 
 
 class Step(NamedTuple):
-    """A stop in the effect, and what it is for people."""
+    """A stop in the effect, and its description for people."""
 
     stop: Stop
     what: str

@@ -135,7 +135,7 @@ class Signals:
 
 @contextmanager
 def ending_in_time(guard: Guard) -> Iterator[Callable[[], None]]:
-    """Bound what is left to do in the block once the run is over, which the caller says by calling what this gives."""
+    """Yield a function that the caller calls when the run is over; from then on the block has ``OVERDUE_S`` to end."""
     try:
         yield lambda: guard.end_within(OVERDUE_S, "the effect_close of an effect does not return")
     finally:

@@ -33,7 +33,7 @@ _WHOLE: Final = frozenset({"priority", "next_ms", "since_ms"})
 
 
 class Plans:
-    """What stands in the two files; each is parsed again only when it is another file. Used under the store's lock."""
+    """Reads and writes the files of schedules and pauses under the store's lock; parses a file only when it changed."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -92,7 +92,10 @@ def run(store: Store, plans: Plans, table: Table, name: str, now_ms: int) -> Tic
 
 
 def save(store: Store, plans: Plans, table: Table, ticked: Ticked) -> list[Fire]:
-    """Jobs first, then the schedules go on: after a crash between, the ids say that the boundaries have fired."""
+    """Store the jobs of a tick, then advance the schedules.
+
+    A crash between the two steps repeats nothing: the next tick finds the ids of the boundaries that have fired.
+    """
     if ticked.jobs:
         enqueue(store, table, ticked.jobs)
         store.write(table)

@@ -77,12 +77,12 @@ class Table:
         self._write(entry.id, encode(entry))
 
     def put(self, job: Job) -> None:
-        """Put the job in the place of what it was."""
+        """Replace the stored job of the same id by this one."""
         self._leave(self.jobs[job.id])
         self._enter(job)
 
     def purge(self, id: str) -> None:
-        """Forget the job but for its version."""
+        """Remove the job, and keep its id and version."""
         job = self.jobs.pop(id)
         self._leave(job)
         self.purged[id] = job.version

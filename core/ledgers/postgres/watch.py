@@ -56,7 +56,7 @@ class Watch:
         self._closed = False
 
     def mark(self) -> None:
-        """What has been heard of up to now is known."""
+        """Note that the caller knows of every notification that has arrived up to now."""
         self._check_process()
         if self._connection is not None and self._listening.acquire(blocking=False):
             try:
@@ -99,7 +99,7 @@ class Watch:
         return True
 
     def close(self) -> None:
-        """Stop listening, once whoever does has come back."""
+        """Stop listening; wait first for the thread that listens now."""
         if self._pid == os.getpid():
             self._closed = True
             with self._listening:
@@ -147,7 +147,7 @@ class Watch:
             self._tell()
 
     def _look(self) -> None:
-        """Whether any transaction has begun or ended since the claim; in the whole server, so often for nothing."""
+        """Wake the waiter if any transaction of the server, of any ledger, has begun or ended since the claim."""
         with self._database.read() as transaction:
             if transaction.value("snapshot") != self._snapshot:
                 self._tell()
