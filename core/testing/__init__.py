@@ -12,8 +12,8 @@
             return fresh
 
 ``LedgerContract`` is all groups in one; each group is a class of its own too. Kinds of ledgers may differ only in
-their ``Capabilities`` and in the fields of ``Store``. ``ModelLedger`` is the oracle;
-``machine`` holds the random walk that compares a ledger with it.
+their ``Capabilities`` and in the fields of ``Store``. ``ModelLedger`` is the oracle; ``machine`` holds the random walk
+that compares a ledger with it.
 
 Importing this package needs pytest; nothing else in Fencepost does.
 """

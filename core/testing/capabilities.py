@@ -1,4 +1,4 @@
-"""Tests of the capabilities of a ledger: a ledger does what it declares, and refuses by name what it does not."""
+"""Tests of what a ledger can do: a verb that it does not have is a clear error that says which ledgers do."""
 
 from __future__ import annotations
 

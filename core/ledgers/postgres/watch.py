@@ -147,7 +147,10 @@ class Watch:
             self._tell()
 
     def _look(self) -> None:
-        """Wake the waiter if any transaction of the server, of any ledger, has begun or ended since the claim."""
+        """Wake the waiter if any transaction of the server has begun or ended since the claim.
+
+        The transactions of other ledgers and programs count, too, so that many of these wakes find no new job.
+        """
         with self._database.read() as transaction:
             if transaction.value("snapshot") != self._snapshot:
                 self._tell()

@@ -75,9 +75,9 @@ def terminate(sql: Callable[..., Any], which: str) -> int:
     )
 
 
-def end_silent_transactions(sql: Callable[..., Any]) -> int:
-    """End sessions whose clients are silent in a transaction, as TCP's keepalives do within a minute; how many."""
-    return terminate(sql, "wait_event = 'ClientRead' AND xact_start < clock_timestamp() - interval '5 s'")
+def end_silent_transactions(sql: Callable[..., Any]) -> None:
+    """End sessions whose clients are silent in a transaction, as a server does by its keepalives or time-outs."""
+    terminate(sql, "wait_event = 'ClientRead' AND xact_start < clock_timestamp() - interval '5 s'")
 
 
 # -- one connection --
